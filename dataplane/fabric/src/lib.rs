@@ -1,0 +1,144 @@
+//! What an lcore asks of an RDMA fabric: the [`Port`] trait, and nothing else.
+//!
+//! A port belongs to one lcore and carries all its queue pairs: one completion queue, one
+//! arena of registered memory. It is dispatched statically. The words for memory and work
+//! ([`Span`], [`WorkId`], ...) are the engine's.
+//!
+//! Implementations: `rpcrdma-memory` (two endpoints in one process).
+
+#![forbid(unsafe_code)]
+
+pub mod connect;
+pub mod arena;
+pub mod pool;
+
+pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};
+pub use rpcrdma_wire::{Handle, Segment};
+
+/// A queue pair of one port. Small, dense, reused with care: see [`Port::adopt`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QueuePair(pub u32);
+
+/// What the owner of a queue pair calls it; given back with each of its completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub u32);
+
+/// One thing that happened on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The queue pair's owner.
+    pub token: Token,
+    /// The id the work was posted with; meaningless with [`Outcome::Disconnected`].
+    pub id: WorkId,
+    /// What happened.
+    pub outcome: Outcome,
+}
+
+/// What a completion says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A message arrived in the receive that `id` names.
+    Received {
+        /// Its length in octets.
+        len: u32,
+        /// The handle of ours that the peer's Send invalidated.
+        invalidated: Option<Handle>,
+    },
+    /// Send, Read, Write or retire that was [`Posted::Pending`] is done.
+    Done,
+    /// Work failed; for a receive, always [`WorkError::Flushed`] or [`WorkError::LocalLength`].
+    Failed(WorkError),
+    /// The connection is gone. Comes once; whatever is outstanding is flushed, before or after.
+    Disconnected,
+}
+
+/// What a port can do. Read once, before plans are made: a plan is clamped to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Elements of one Send's gather list.
+    pub gather: u32,
+    /// Send-queue entries of one queue pair.
+    pub send_depth: u32,
+    /// Receive-queue entries of one queue pair.
+    pub receive_depth: u32,
+    /// Longest single Read or Write, octets.
+    pub transfer_bytes: u32,
+    /// Memory windows (or what stands for them) of the port.
+    pub windows: u32,
+    /// The peer can invalidate our handles by Send With Invalidate, and we its.
+    pub remote_invalidate: bool,
+}
+
+/// One lcore's door to a fabric.
+pub trait Port {
+    /// A queue pair made by the control thread, not yet adopted by an lcore.
+    type Endpoint: Send;
+
+    /// What this port can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Takes over a queue pair. Receives may be posted from now on; the rest works once the
+    /// connection is established. `token` comes back with every completion.
+    fn adopt(&mut self, endpoint: Self::Endpoint, token: Token) -> Result<QueuePair, Refused>;
+
+    /// Moves a queue pair to error: outstanding work is flushed by completions, the peer sees
+    /// [`Outcome::Disconnected`], and so does this side.
+    fn disconnect(&mut self, qp: QueuePair);
+
+    /// Forgets a queue pair that is in error and has nothing outstanding. Its number may be
+    /// used again afterwards, and no completion for its token comes any more.
+    fn destroy(&mut self, qp: QueuePair);
+
+    /// Posts a receive.
+    fn post_receive(&mut self, qp: QueuePair, memory: Span, id: WorkId) -> Result<(), Refused>;
+
+    /// Send, or Send With Invalidate.
+    fn send(
+        &mut self,
+        qp: QueuePair,
+        message: &[Octets<'_>],
+        invalidate: Option<Handle>,
+        id: WorkId,
+    ) -> Result<Posted, Refused>;
+
+    /// RDMA Read of `from.length` octets to the start of `into`.
+    fn read(
+        &mut self,
+        qp: QueuePair,
+        into: Span,
+        from: Segment,
+        id: WorkId,
+    ) -> Result<Posted, Refused>;
+
+    /// RDMA Write of all of `from` to the start of `to`.
+    fn write(
+        &mut self,
+        qp: QueuePair,
+        from: Span,
+        to: Segment,
+        id: WorkId,
+    ) -> Result<Posted, Refused>;
+
+    /// Lets the peer of this queue pair alone reach `memory`; effective before any later Send.
+    /// [`Refused::Busy`] when no window is free.
+    fn expose(&mut self, qp: QueuePair, memory: Span, access: Access) -> Result<Segment, Refused>;
+
+    /// Ends an exposure.
+    fn retire(&mut self, qp: QueuePair, handle: Handle, id: WorkId) -> Result<Posted, Refused>;
+
+    /// The peer's Send has invalidated this handle of ours: what stood behind it is free.
+    fn retired_by_peer(&mut self, qp: QueuePair, handle: Handle);
+
+    /// Up to `completions.len()` things that happened, oldest first; how many.
+    fn reap(&mut self, completions: &mut [Completion]) -> usize;
+
+    /// Makes everything posted since the last call visible to the peers: once a turn.
+    fn ring(&mut self);
+
+    /// Before sleeping: asks for a wake-up through [`Port::waker`]. `false` when something is
+    /// there already: do not sleep.
+    fn arm(&mut self) -> bool;
+
+    /// The descriptor that becomes readable when an armed port has work.
+    fn waker(&self) -> std::os::fd::BorrowedFd<'_>;
+}

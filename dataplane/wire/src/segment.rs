@@ -1,0 +1,64 @@
+//! Segments as they lie in a header: arrays of big-endian entries, viewed in place.
+
+use crate::types::Handle;
+use zerocopy::{
+    BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U32, U64, Unaligned,
+};
+
+/// One `rpcrdma_segment`, as a value in host order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The key of the peer's memory.
+    pub handle: Handle,
+    /// Octets.
+    pub length: u32,
+    /// Where in that memory, in the peer's own terms.
+    pub offset: u64,
+}
+
+/// The 16 octets of a segment in a header.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct RawSegment {
+    handle: U32<BigEndian>,
+    length: U32<BigEndian>,
+    offset: U64<BigEndian>,
+}
+
+/// The 24 octets of a Read list entry: the XDR "one more" flag, the position, the segment.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct ReadSegment {
+    more: U32<BigEndian>,
+    position: U32<BigEndian>,
+    target: RawSegment,
+}
+
+impl RawSegment {
+    /// The segment as a value.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> Segment {
+        Segment {
+            handle: Handle(self.handle.get()),
+            length: self.length.get(),
+            offset: self.offset.get(),
+        }
+    }
+}
+
+impl ReadSegment {
+    /// Offset of this segment's data in the un-reduced XDR stream, in octets.
+    #[inline]
+    #[must_use]
+    pub fn position(&self) -> u32 {
+        self.position.get()
+    }
+
+    /// The memory to read, as a value.
+    #[inline]
+    #[must_use]
+    pub fn target(&self) -> Segment {
+        self.target.value()
+    }
+}

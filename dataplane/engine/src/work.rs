@@ -112,6 +112,9 @@ pub trait Io<'m> {
     /// Copies `from` to the start of `span`; `from` is no longer than the span.
     fn fill(&mut self, span: Span, from: &[u8]);
 
+    /// The octets of a span that is the caller's alone, to be filled in place: by a socket, say.
+    fn octets_mut(&mut self, span: Span) -> &mut [u8];
+
     /// Posts a receive. Its completion arrives by [`crate::Connection::receive`].
     fn post_receive(&mut self, memory: Span, id: WorkId) -> Result<(), Refused>;
 

@@ -7,8 +7,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod counters;
 pub mod work;
 
 mod api;
 pub use api::*;
+pub use counters::Counters;
 pub use work::{Access, Io, Octets, Posted, Refused, Span, WorkError, WorkId};

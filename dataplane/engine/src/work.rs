@@ -4,7 +4,8 @@
 //! inlines. Memory is named by [`Span`]s, never by pointers, work by [`WorkId`]s. An engine
 //! asks to look at octets only while no peer may write them: that is its side of the bargain.
 
-use rpcrdma_wire::{Handle, Segment};
+use crate::counters::Counters;
+use rpcrdma_wire::{Handle, Reject, Segment};
 
 /// A run of octets in the lcore's registered arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -142,4 +143,14 @@ pub trait Io<'m> {
     /// Says that the handle of one of our exposures was invalidated by the peer's Send, so
     /// that the fabric may use what stood behind it again.
     fn retired_by_peer(&mut self, handle: Handle);
+
+    /// Moves the queue pair to error: everything outstanding is flushed by completions. From
+    /// then on [`Io::retire`] still works, and nothing else is posted.
+    fn disconnect(&mut self);
+
+    /// The lcore's counters.
+    fn counters(&mut self) -> &mut Counters;
+
+    /// Shows a message whose header was refused, for the operator's eyes.
+    fn refused(&mut self, reject: Reject, message: &[u8]);
 }

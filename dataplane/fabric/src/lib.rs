@@ -123,7 +123,7 @@ pub trait Port {
     /// [`Refused::Busy`] when no window is free.
     fn expose(&mut self, qp: QueuePair, memory: Span, access: Access) -> Result<Segment, Refused>;
 
-    /// Ends an exposure.
+    /// Ends an exposure. Works on a queue pair in error too (that is how memory comes back).
     fn retire(&mut self, qp: QueuePair, handle: Handle, id: WorkId) -> Result<Posted, Refused>;
 
     /// The peer's Send has invalidated this handle of ours: what stood behind it is free.

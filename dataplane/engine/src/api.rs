@@ -162,8 +162,8 @@ pub struct Connection {}
 impl Connection {
     /// The version in force, once it is known.
     pub fn version(&self) -> Option<Version> { todo!() }
-    /// A receive completed. `message` is `memory`'s first octets.
-    pub fn receive<'m>(&mut self, io: &mut impl Io<'m>, id: WorkId, message: &'m [u8], invalidated: Option<Handle>) -> Event { let _ = (io, id, message, invalidated); todo!() }
+    /// A receive completed with a message of `len` octets, which begins where the receive's memory does.
+    pub fn receive<'m>(&mut self, io: &mut impl Io<'m>, id: WorkId, len: u32, invalidated: Option<Handle>) -> Event { let _ = (io, id, len, invalidated); todo!() }
     /// Other outstanding work completed, or a receive was flushed.
     pub fn settle<'m>(&mut self, io: &mut impl Io<'m>, id: WorkId, result: Result<(), WorkError>) -> Event { let _ = (io, id, result); todo!() }
     /// The fabric says that the connection is gone.

@@ -2,19 +2,67 @@
 #![forbid(unsafe_code)]
 
 use rpcrdma_engine::{CloseReason, Connection, Event, Io};
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
+
+/// Where an upper layer has its sockets watched: its lcore's epoll instance.
+pub trait Watch {
+    /// Watches `socket`, edge-triggered, for reading and writing, until it is closed: each edge
+    /// brings a call of [`Upper::turn`]. What it is ready for already counts as an edge.
+    ///
+    /// # Errors
+    ///
+    /// What `epoll_ctl` says: no memory, or too many watches of this user.
+    fn watch(&mut self, socket: BorrowedFd<'_>) -> io::Result<()>;
+}
 
 /// The upper layer of one connection, called by its lcore, dispatched statically.
 ///
 /// Every method may post work through `conn` and `io` (submit, answer, finish, ...); an event
 /// that such a step returns is handled by the upper layer itself before it returns.
+///
+/// `now` is the lcore's clock: read every few turns, so it may be some microseconds old.
+///
+/// An [`Io::reserve`] that finds no memory puts the connection into its lcore's queue of those
+/// that wait for some: [`Upper::turn`] is called, in order of arrival, once memory came back.
 pub trait Upper {
-    /// The connection is established: Calls may be submitted and will arrive.
-    fn established<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, now: Instant);
+    /// What the control thread tells an upper layer: here is your backend's socket, say.
+    type Order: Send;
+    /// What an upper layer tells the control thread: I need a backend, say.
+    type Notice: Send;
+    /// What upper layers of this kind count.
+    type Counters: Default + Send;
+
+    /// The connection is established: Calls may be submitted and will arrive. Sockets that the
+    /// upper layer was made with are handed to `watch` here.
+    fn established<'m>(
+        &mut self,
+        conn: &mut Connection,
+        io: &mut impl Io<'m>,
+        watch: &mut impl Watch,
+        now: Instant,
+    );
 
     /// Something of the engine's for the upper layer: any [`Event`] but `None`, `Property`,
     /// `Lost` and `Closed`.
-    fn event<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, event: Event, now: Instant);
+    fn event<'m>(
+        &mut self,
+        conn: &mut Connection,
+        io: &mut impl Io<'m>,
+        event: Event,
+        now: Instant,
+    );
+
+    /// An order from the control thread; it may come before [`Upper::established`].
+    fn order<'m>(
+        &mut self,
+        conn: &mut Connection,
+        io: &mut impl Io<'m>,
+        watch: &mut impl Watch,
+        order: Self::Order,
+        now: Instant,
+    );
 
     /// Sockets of this upper layer may be readable or writable (edge-triggered), or room may
     /// have come free where there was none. Does a bounded amount of work; true: call again
@@ -24,4 +72,15 @@ pub trait Upper {
     /// The connection is being torn down: abandon every Call held, stop using its memory.
     /// Called once, before the engine says `Closed`.
     fn lost<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, reason: CloseReason);
+
+    /// True when [`Upper::take_notice`] has something: asked after each of the calls above, so
+    /// it costs a load and a compare.
+    fn has_notice(&self) -> bool;
+
+    /// The next notice for the control thread. Called only when there is room to deliver it,
+    /// which may be later than it was made: so a bounded number waits here.
+    fn take_notice(&mut self) -> Option<Self::Notice>;
+
+    /// Adds what this one has counted so far to `sum`.
+    fn count(&self, sum: &mut Self::Counters);
 }

@@ -1,0 +1,159 @@
+//! Memory arithmetic, all of it, checked.
+//!
+//! Each lcore has one arena of `memory_mib` and one pool over it. What lies there:
+//!
+//! ```text
+//! receives of a connection    = credits + backward_credits + 2
+//!     one for each Call or Reply that may arrive, forward and backward; one beyond the grant
+//!     for control messages (V2-13), and one that is being refilled while its message is read
+//! octets of a connection      = receives x pooled(inline_bytes)
+//! octets of all connections   = connections_max x the dearest endpoint's octets of a connection
+//! work in progress, at least  = 2 x (pooled(call_bytes) + pooled(reply_bytes))
+//!     one longest Call and its Reply, on each side of a pair that shares the lcore
+//! ------------------------------------------------------------------------------------------
+//! their sum must not exceed memory_mib; the rest is shared by longer Calls and Replies
+//!
+//! registered memory, in total = lcores x memory_mib
+//! RLIMIT_MEMLOCK              = that, where a fabric pins memory; the memory fabric does not
+//! ```
+//!
+//! `pooled(n)` is what `n` octets cost in the pool, which cuts blocks of 256 octets times a
+//! power of two, and above 64 KiB uses them in eighths.
+//!
+//! Not in the arena, but on the heap and preallocated too: the engine's slots, reckoned at
+//! [`SLOT_BYTES`] for each credit of either direction.
+
+use crate::plan::Transport;
+
+/// Receives of a connection beyond those its credits need.
+pub const CONTROL_RECEIVES: u32 = 2;
+/// Heap octets reckoned for each slot of a connection: the call's own state, its posted
+/// receives, its share of the completion tables.
+pub const SLOT_BYTES: u64 = 512;
+/// Octets in a mebibyte.
+pub const MIB: u64 = 1 << 20;
+
+/// Smallest block of the pool, octets.
+const GRAIN: u64 = 256;
+/// Up to here a length costs one block, above in eighths of one.
+const WHOLE: u64 = 64 << 10;
+
+/// What the plan costs in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// How many lcores.
+    pub lcores: u64,
+    /// Connections that one lcore takes.
+    pub connections_max: u32,
+    /// The arena of one lcore, octets: the ceiling.
+    pub memory_bytes: u64,
+    /// Cost of a connection of each endpoint, in the order fronts, backs, services.
+    pub endpoints: Vec<Cost>,
+    /// Receives of `connections_max` connections of the dearest endpoint, octets.
+    pub receives_bytes: u64,
+    /// The least that must be left for Calls and Replies in progress, octets.
+    pub progress_bytes: u64,
+    /// Arena memory of all lcores, octets.
+    pub total_bytes: u64,
+    /// What RLIMIT_MEMLOCK must allow; zero when no fabric of the plan pins memory.
+    pub memlock_bytes: u64,
+}
+
+impl Budget {
+    /// What one lcore needs at the least, octets.
+    #[must_use]
+    pub fn needed_bytes(&self) -> u64 {
+        self.receives_bytes.saturating_add(self.progress_bytes)
+    }
+
+    /// What one lcore has left for Calls and Replies longer than a receive when every
+    /// connection is there, octets; `None` when not even the needed memory is there.
+    #[must_use]
+    pub fn shared_bytes(&self) -> Option<u64> {
+        self.memory_bytes.checked_sub(self.receives_bytes).filter(|&b| b >= self.progress_bytes)
+    }
+}
+
+/// Cost of one connection of one endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The endpoint's name.
+    pub name: String,
+    /// Receives that stay posted.
+    pub receives: u32,
+    /// Arena octets of one receive.
+    pub receive_bytes: u64,
+    /// Arena octets of all its receives.
+    pub connection_bytes: u64,
+    /// Heap octets of its slots.
+    pub slot_bytes: u64,
+}
+
+/// What `bytes` octets cost in an lcore's pool. `None` when the sum overflows.
+#[must_use]
+pub fn pooled(bytes: u64) -> Option<u64> {
+    let block = bytes.checked_next_power_of_two()?.max(GRAIN);
+    if block <= WHOLE {
+        return Some(block);
+    }
+    bytes.checked_next_multiple_of(block / 8)
+}
+
+/// Cost of one connection that speaks as `transport` says.
+///
+/// Cannot overflow: each factor is a `u32` in range (2^32 receives of 2^33 octets at most are
+/// below 2^66 only on paper; the ranges of the configuration end at 1,090 receives of 64 KiB),
+/// and arithmetic saturates all the same.
+pub(crate) fn cost(name: &str, transport: &Transport) -> Cost {
+    let slots = u64::from(transport.credits).saturating_add(transport.backward_credits.into());
+    let receives = transport
+        .credits
+        .saturating_add(transport.backward_credits)
+        .saturating_add(CONTROL_RECEIVES);
+    let receive_bytes = pooled(transport.inline_bytes.into()).unwrap_or(u64::MAX);
+    Cost {
+        name: name.to_owned(),
+        receives,
+        receive_bytes,
+        connection_bytes: receive_bytes.saturating_mul(receives.into()),
+        slot_bytes: slots.saturating_mul(SLOT_BYTES),
+    }
+}
+
+/// Octets that must be left for work in progress by one endpoint's limits.
+pub(crate) fn progress(transport: &Transport) -> u64 {
+    let longest = |bytes: u32| pooled(bytes.into()).unwrap_or(u64::MAX);
+    longest(transport.limits.call_bytes)
+        .saturating_add(longest(transport.limits.reply_bytes))
+        .saturating_mul(2)
+}
+
+/// `bytes` in whole mebibytes, rounded up.
+#[must_use]
+pub fn mebibytes(bytes: u64) -> u64 {
+    bytes.div_ceil(MIB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pool_costs_whole_blocks_then_eighths() {
+        for (bytes, cost) in [
+            (0, 256),
+            (1, 256),
+            (1024, 1024),
+            (4096, 4096),
+            (4100, 8192),
+            (65536, 65536),
+            (65537, 80 << 10),
+            (1 << 20, 1 << 20),
+            ((1 << 20) + 1, 1280 << 10),
+            (8 << 20, 8 << 20),
+        ] {
+            assert_eq!(pooled(bytes), Some(cost), "{bytes}");
+        }
+        assert_eq!(pooled(u64::MAX), None);
+    }
+}

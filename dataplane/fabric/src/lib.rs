@@ -4,12 +4,20 @@
 //! arena of registered memory. It is dispatched statically. The words for memory and work
 //! ([`Span`], [`WorkId`], ...) are the engine's.
 //!
+//! Beside it stand the two things every lcore needs to use a port: the [`arena`] that its
+//! memory lies in, and the [`pool`] that says who has which part of it. How connections are
+//! made is the control thread's side: [`connect`].
+//!
 //! Implementations: `rpcrdma-memory` (two endpoints in one process).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
-pub mod connect;
+#[expect(unsafe_code, reason = "raw memory is this module's job")]
 pub mod arena;
+mod bits;
+pub mod connect;
+#[expect(unsafe_code, reason = "raw memory is this module's job")]
+mod mapping;
 pub mod pool;
 
 pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};

@@ -1,9 +1,7 @@
 //! Segments as they lie in a header: arrays of big-endian entries, viewed in place.
 
 use crate::types::Handle;
-use zerocopy::{
-    BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U32, U64, Unaligned,
-};
+use zerocopy::{BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U32, U64, Unaligned};
 
 /// One `rpcrdma_segment`, as a value in host order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +12,15 @@ pub struct Segment {
     pub length: u32,
     /// Where in that memory, in the peer's own terms.
     pub offset: u64,
+}
+
+impl Segment {
+    /// True when the memory it names would go past the end of a 64-bit address space (V1-06).
+    #[inline]
+    #[must_use]
+    pub const fn wraps(&self) -> bool {
+        self.offset.checked_add(self.length as u64).is_none()
+    }
 }
 
 /// The 16 octets of a segment in a header.
@@ -53,6 +60,13 @@ impl ReadSegment {
     #[must_use]
     pub fn position(&self) -> u32 {
         self.position.get()
+    }
+
+    /// Octets of this segment.
+    #[inline]
+    #[must_use]
+    pub fn length(&self) -> u32 {
+        self.target.length.get()
     }
 
     /// The memory to read, as a value.

@@ -135,3 +135,33 @@ at_once() {
 
 # is_prefix PART WHOLE: a copy that was cut short may lack its end; no octet of it may differ.
 is_prefix() { cmp -s -n "$(size_of "$1")" "$1" "$2"; }
+
+# --- bare RPC ---------------------------------------------------------------------------------------------
+
+# null_calls COUNT: as many NFSv3 NULL calls with xids 1 to COUNT, as TCP records back to back.
+null_calls() {
+    # printf wants the octets as a format; 10,000 calls are 1.8 MB of it.
+    # shellcheck disable=SC2059
+    printf "$(awk -v n="$1" 'BEGIN {
+        rest = "\\0\\0\\0\\0\\0\\0\\0\\02\\0\\01\\0206\\0243\\0\\0\\0\\03"
+        for (i = 0; i < 20; i++) rest = rest "\\0"
+        for (x = 1; x <= n; x++)
+            printf "\\0200\\0\\0\\050\\0%03o\\0%03o\\0%03o\\0%03o%s", \
+                x / 16777216 % 256, x / 65536 % 256, x / 256 % 256, x % 256, rest
+    }' | sed 's/\\0\([0-3][0-7][0-7]\)/\\\1/g')"
+}
+
+# null_burst PORT COUNT: sends COUNT calls without waiting for answers, as deep as the other side lets it, and
+# wants each xid answered once with success, in any order.
+null_burst() {
+    local port=$1 count=$2 status=0
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    null_calls "$count" >&3 &
+    timeout "$ANSWER_SECONDS" head -c $((count * 28)) <&3 | od -An -v -tx4 --endian=big -w28 | awk -v n="$count" '
+        $1 != "80000018" || $3 != "00000001" || $4 $5 $6 $7 !~ /^0+$/ { wrong++ }
+        $2 in seen { wrong++ }
+        { seen[$2] }
+        END { exit !(NR == n && !wrong) }' || status=$?
+    exec 3<&- 3>&-
+    return "$status"
+}

@@ -1,6 +1,13 @@
 //! What stands above the engine: built-in programs, NFS bindings, the TCP gateways.
 #![forbid(unsafe_code)]
 
+pub mod binding;
+pub mod record;
+pub mod xdr;
+
+#[cfg(test)]
+mod fake;
+
 use rpcrdma_engine::{CloseReason, Connection, Event, Io};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -32,7 +39,7 @@ pub trait Upper {
     /// What an upper layer tells the control thread: I need a backend, say.
     type Notice: Send;
     /// What upper layers of this kind count.
-    type Counters: Default + Send;
+    type Counters: Default + Clone + Send;
 
     /// The connection is established: Calls may be submitted and will arrive. Sockets that the
     /// upper layer was made with are handed to `watch` here.
@@ -65,8 +72,8 @@ pub trait Upper {
     );
 
     /// Sockets of this upper layer may be readable or writable (edge-triggered), or room may
-    /// have come free where there was none. Does a bounded amount of work; true: call again
-    /// next turn, there is more.
+    /// have come free where there was none, or it is a tick of the clock: about one a second,
+    /// for deadlines. Does a bounded amount of work; true: call again next turn, there is more.
     fn turn<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, now: Instant) -> bool;
 
     /// The connection is being torn down: abandon every Call held, stop using its memory.
@@ -81,6 +88,6 @@ pub trait Upper {
     /// which may be later than it was made: so a bounded number waits here.
     fn take_notice(&mut self) -> Option<Self::Notice>;
 
-    /// Adds what this one has counted so far to `sum`.
-    fn count(&self, sum: &mut Self::Counters);
+    /// Moves what this one has counted since it was asked last into `sum`.
+    fn count(&mut self, sum: &mut Self::Counters);
 }

@@ -1,1 +1,3 @@
+//! `rpcrdmad`.
+
 fn main() {}

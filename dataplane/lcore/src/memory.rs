@@ -1,0 +1,155 @@
+//! The one memory module of this crate: the engine's [`Io`] over a port, a pool and an arena.
+//!
+//! # Who keeps the promises
+//!
+//! [`Io::octets`] and [`Io::octets_mut`] look safe, and lean on a bargain that
+//! `rpcrdma_engine::work` states: octets are looked at only while no peer may write them. The
+//! parties to it are few. A span comes from this lcore's pool, which never gives an octet to
+//! two owners. Its owner is the engine or an upper layer, on this same thread, so nobody else
+//! in this process looks at it at the same time. The fabric writes a span only while it is
+//! posted as a receive, being read into, or exposed for writing; the engine's state machines
+//! know each of these times, and hand memory up only when they are over: by the completion of
+//! the receive or the read, or of the retiring of the exposure. A port makes a completion
+//! visible after the octets it speaks of.
+//!
+//! The arena outlives every slice: they all carry the lifetime of the lcore's own reference.
+
+#![expect(unsafe_code, reason = "slices over the arena: see the module text")]
+
+use crate::refusals::Refusals;
+use crate::seats::ConnectionNumber;
+use rpcrdma_engine::{Access, Counters, Io, Octets, Posted, Refused, Span, WorkId};
+use rpcrdma_fabric::arena::Arena;
+use rpcrdma_fabric::pool::Pool;
+use rpcrdma_fabric::{Port, QueuePair};
+use rpcrdma_wire::{Handle, Reject, Segment};
+
+/// What all connections of an lcore work with.
+pub(crate) struct Bench<P> {
+    pub(crate) port: P,
+    pub(crate) pool: Pool,
+    pub(crate) counters: Counters,
+    pub(crate) refusals: Refusals,
+    /// Memory or a window came back since those who wait for some were looked at.
+    pub(crate) freed: bool,
+}
+
+/// The bench as one connection sees it.
+pub(crate) struct Desk<'a, 'm, P> {
+    bench: &'a mut Bench<P>,
+    arena: &'m Arena,
+    qp: QueuePair,
+    number: ConnectionNumber,
+    /// The pool, or the port's windows, could not give what was asked for.
+    pub(crate) starved: bool,
+}
+
+impl<'a, 'm, P: Port> Desk<'a, 'm, P> {
+    #[inline]
+    pub(crate) fn new(
+        bench: &'a mut Bench<P>,
+        arena: &'m Arena,
+        qp: QueuePair,
+        number: ConnectionNumber,
+    ) -> Desk<'a, 'm, P> {
+        Desk {
+            bench,
+            arena,
+            qp,
+            number,
+            starved: false,
+        }
+    }
+}
+
+impl<'m, P: Port> Io<'m> for Desk<'_, 'm, P> {
+    #[inline]
+    fn reserve(&mut self, len: u32) -> Option<Span> {
+        let span = self.bench.pool.reserve(len);
+        self.starved |= span.is_none();
+        span
+    }
+
+    #[inline]
+    fn release(&mut self, span: Span) {
+        self.bench.pool.release(span);
+        self.bench.freed = true;
+    }
+
+    #[inline]
+    fn octets(&self, span: Span) -> &'m [u8] {
+        // SAFETY: the caller owns the span and no peer may write it now: the module text.
+        unsafe { self.arena.octets(span) }
+    }
+
+    #[inline]
+    fn fill(&mut self, span: Span, from: &[u8]) {
+        // SAFETY: the caller owns the span, holds no slice of it, and no peer may write it.
+        let filled = unsafe { self.arena.fill(span, from) };
+        debug_assert!(filled, "{} octets into {span:?}", from.len());
+    }
+
+    #[inline]
+    fn octets_mut(&mut self, span: Span) -> &mut [u8] {
+        // SAFETY: the caller owns the span, holds no other slice of it, and no peer may reach
+        // it; the result borrows this desk, so there is one at a time.
+        unsafe { self.arena.octets_mut(span) }
+    }
+
+    #[inline]
+    fn post_receive(&mut self, memory: Span, id: WorkId) -> Result<(), Refused> {
+        self.bench.port.post_receive(self.qp, memory, id)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        message: &[Octets<'_>],
+        invalidate: Option<Handle>,
+        id: WorkId,
+    ) -> Result<Posted, Refused> {
+        self.bench.port.send(self.qp, message, invalidate, id)
+    }
+
+    #[inline]
+    fn read(&mut self, into: Span, from: Segment, id: WorkId) -> Result<Posted, Refused> {
+        self.bench.port.read(self.qp, into, from, id)
+    }
+
+    #[inline]
+    fn write(&mut self, from: Span, to: Segment, id: WorkId) -> Result<Posted, Refused> {
+        self.bench.port.write(self.qp, from, to, id)
+    }
+
+    #[inline]
+    fn expose(&mut self, memory: Span, access: Access) -> Result<Segment, Refused> {
+        let exposed = self.bench.port.expose(self.qp, memory, access);
+        self.starved |= exposed == Err(Refused::Busy);
+        exposed
+    }
+
+    #[inline]
+    fn retire(&mut self, handle: Handle, id: WorkId) -> Result<Posted, Refused> {
+        self.bench.freed = true;
+        self.bench.port.retire(self.qp, handle, id)
+    }
+
+    #[inline]
+    fn retired_by_peer(&mut self, handle: Handle) {
+        self.bench.freed = true;
+        self.bench.port.retired_by_peer(self.qp, handle);
+    }
+
+    fn disconnect(&mut self) {
+        self.bench.port.disconnect(self.qp);
+    }
+
+    #[inline]
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.bench.counters
+    }
+
+    fn refused(&mut self, reject: Reject, message: &[u8]) {
+        self.bench.refusals.keep(self.number, reject, message);
+    }
+}

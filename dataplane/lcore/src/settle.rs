@@ -1,0 +1,146 @@
+//! What happens to one connection in one step: its engine does something, and what comes of it
+//! goes to its upper layer, to control, or ends it.
+
+use crate::counters::count;
+use crate::memory::Desk;
+use crate::ring::Session;
+use crate::seats::{Occupant, SeatId};
+use crate::sockets::Watcher;
+use crate::turn::Lcore;
+use rpcrdma_engine::Event;
+use rpcrdma_fabric::{Completion, Outcome, Port};
+use rpcrdma_upper::Upper;
+
+/// Steps of one connection's engine that may follow from one completion, order or call. A
+/// connection with more to do comes round again in the next turn.
+const STEPS: usize = 64;
+
+/// What became of a connection in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// It is there, and found what it needed.
+    Well,
+    /// It is there, and waits for memory or windows.
+    Starved,
+    /// It was not there, or is over.
+    Gone,
+}
+
+impl<P: Port, U: Upper> Lcore<P, U> {
+    /// One completion.
+    #[inline]
+    pub(crate) fn settle(&mut self, completion: Completion) {
+        let Completion { token, id, outcome } = completion;
+        let served = self.serve(SeatId::from_raw(token.0), |occupant, desk, _| {
+            let connection = &mut occupant.session.connection;
+            match outcome {
+                Outcome::Received { len, invalidated } => {
+                    connection.receive(desk, id, len, invalidated)
+                }
+                Outcome::Done => connection.settle(desk, id, Ok(())),
+                Outcome::Failed(error) => connection.settle(desk, id, Err(error)),
+                Outcome::Disconnected => connection.disconnected(desk),
+            }
+        });
+        if served.is_none() {
+            count(&mut self.counts.stale_completions);
+        }
+        // A retiring that took its time frees a window only now.
+        self.bench.freed |= outcome == Outcome::Done;
+    }
+
+    /// Has the engine and the upper layer of a place look for something to do. False when the
+    /// connection still waits for memory or windows.
+    pub(crate) fn call_upper(&mut self, place: usize) -> bool {
+        let Some(id) = self.seats.id_at(place) else {
+            return true;
+        };
+        count(&mut self.counts.upper_turns);
+        let now = self.clock.now();
+        let mut again = false;
+        let served = self.serve(id, |occupant, desk, _| {
+            let Session { connection, upper } = &mut *occupant.session;
+            if connection.waits_for_memory() {
+                connection.wake();
+            }
+            again = upper.turn(connection, desk, now);
+            Event::None
+        });
+        if again && served != Some(Served::Gone) {
+            self.eager.push(place);
+        }
+        served != Some(Served::Starved)
+    }
+
+    /// Does `first` to the connection `id`, then whatever its engine finds to do after it.
+    /// `None` when no such connection is there.
+    #[inline]
+    pub(crate) fn serve(
+        &mut self,
+        id: SeatId,
+        first: impl FnOnce(&mut Occupant<U>, &mut Desk<'_, '_, P>, &mut Watcher<'_>) -> Event,
+    ) -> Option<Served> {
+        let occupant = self.seats.occupant(id)?;
+        let now = self.clock.now();
+        let mut desk = Desk::new(&mut self.bench, &self.arena, occupant.qp, occupant.number);
+        let mut watcher = self.sockets.watcher(id);
+        let mut event = first(occupant, &mut desk, &mut watcher);
+        if watcher.used && !std::mem::replace(&mut occupant.watching, true) {
+            self.watching += 1;
+        }
+        let mut steps = 0;
+        loop {
+            let Session { connection, upper } = &mut *occupant.session;
+            match event {
+                Event::None => {}
+                Event::Property => occupant.owes_property = true,
+                Event::Lost(reason) => {
+                    occupant.lost = Some(reason);
+                    upper.lost(connection, &mut desk, reason);
+                }
+                Event::Closed => {
+                    self.end(id);
+                    return Some(Served::Gone);
+                }
+                event => upper.event(connection, &mut desk, event, now),
+            }
+            if !connection.runnable() {
+                break;
+            }
+            if steps == STEPS {
+                self.eager.push(id.place());
+                break;
+            }
+            steps += 1;
+            event = connection.resume(&mut desk);
+        }
+        let starved = desk.starved;
+        if occupant.owes() {
+            self.owing.push(id.place());
+        }
+        if !starved {
+            return Some(Served::Well);
+        }
+        if self.hungry.push(id.place()) {
+            count(&mut self.counts.memory_waits);
+        }
+        Some(Served::Starved)
+    }
+
+    /// The engine says that nothing of this connection is outstanding: forgets its queue pair.
+    #[cold]
+    fn end(&mut self, id: SeatId) {
+        if let Some(occupant) = self.seats.occupant(id) {
+            occupant.session.upper.count(&mut self.sums);
+        }
+        let Some((qp, watching)) = self.seats.end(id) else {
+            return;
+        };
+        self.bench.port.destroy(qp);
+        self.watching -= usize::from(watching);
+        // Its receives went back to the pool.
+        self.bench.freed = true;
+        count(&mut self.counts.closes);
+        self.owing.push(id.place());
+    }
+}

@@ -1,0 +1,119 @@
+//! An lcore's thread: pinned, named, and never taking the process down with it.
+
+use crate::bell::Bell;
+use crate::turn::Lcore;
+use core_affinity::CoreId;
+use rpcrdma_fabric::Port;
+use rpcrdma_upper::Upper;
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+/// A thread that runs an lcore.
+#[derive(Debug)]
+pub struct Running {
+    thread: JoinHandle<Exit>,
+}
+
+/// How an lcore ended. Its port is gone by then, so its connections are disconnected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Control said stop.
+    Stopped,
+    /// It panicked, with these words.
+    Panicked(String),
+}
+
+/// Starts an lcore on a thread of its own, called `name`, pinned to `core` where one is given.
+/// `make` runs on that thread, so that memory it touches first is near. `control` is rung when
+/// the lcore ends, however it does; [`crate::Line::is_over`] is true then.
+///
+/// Processors must be read once, before the first pinned thread starts: afterwards
+/// `core_affinity::get_core_ids` tells only the caller's own.
+///
+/// # Errors
+///
+/// The thread could not be started or pinned, or `make` failed. Nothing runs then.
+pub fn spawn<P, U, F>(
+    core: Option<CoreId>,
+    name: String,
+    control: Arc<Bell>,
+    make: F,
+) -> io::Result<Running>
+where
+    P: Port,
+    U: Upper,
+    F: FnOnce() -> io::Result<Lcore<P, U>> + Send + 'static,
+{
+    let (started, start) = sync_channel(1);
+    let thread = Builder::new().name(name).spawn(move || {
+        let exit = live(core, &started, make);
+        control.ring();
+        exit
+    })?;
+    match start.recv() {
+        Ok(Ok(())) => Ok(Running { thread }),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(io::Error::other("the lcore panicked while it was made")),
+    }
+}
+
+/// The life of an lcore, from pinning to the drop of its port.
+fn live<P: Port, U: Upper>(
+    core: Option<CoreId>,
+    started: &SyncSender<io::Result<()>>,
+    make: impl FnOnce() -> io::Result<Lcore<P, U>>,
+) -> Exit {
+    let lived = catch_unwind(AssertUnwindSafe(|| {
+        let mut lcore = match pin(core).and_then(|()| make()) {
+            Ok(lcore) => lcore,
+            Err(error) => {
+                let _ = started.send(Err(error));
+                return;
+            }
+        };
+        // The receiver is there until it has this.
+        let _ = started.send(Ok(()));
+        lcore.run();
+    }));
+    match lived {
+        Ok(()) => Exit::Stopped,
+        Err(panic) => Exit::Panicked(words_of(&*panic)),
+    }
+}
+
+fn pin(core: Option<CoreId>) -> io::Result<()> {
+    match core {
+        Some(core) if !core_affinity::set_for_current(core) => Err(io::Error::other(format!(
+            "cannot pin an lcore to processor {}",
+            core.id
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let literal = panic.downcast_ref::<&str>().map(ToString::to_string);
+    literal
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no words".to_owned())
+}
+
+impl Running {
+    /// True when the lcore has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for its end.
+    #[must_use]
+    pub fn join(self) -> Exit {
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| Exit::Panicked(words_of(&*panic)))
+    }
+}

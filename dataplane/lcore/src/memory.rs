@@ -32,6 +32,43 @@ pub(crate) struct Bench<P> {
     pub(crate) refusals: Refusals,
     /// Memory or a window came back since those who wait for some were looked at.
     pub(crate) freed: bool,
+    /// Exposures in force, or being ended.
+    windows_out: usize,
+}
+
+impl<P: Port> Bench<P> {
+    pub(crate) fn new(port: P, pool: Pool) -> Bench<P> {
+        Bench {
+            port,
+            pool,
+            counters: Counters::default(),
+            refusals: Refusals::new(),
+            freed: false,
+            windows_out: 0,
+        }
+    }
+
+    /// What is in use now, to be compared later.
+    pub(crate) fn in_use(&self) -> InUse {
+        InUse {
+            bytes: self.pool.usage().in_use_bytes,
+            windows: self.windows_out,
+        }
+    }
+}
+
+/// How much memory and how many windows are in use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InUse {
+    bytes: u64,
+    windows: usize,
+}
+
+impl InUse {
+    /// True when there is less of either than `before`.
+    pub(crate) fn is_below(self, before: InUse) -> bool {
+        self.bytes < before.bytes || self.windows < before.windows
+    }
 }
 
 /// The bench as one connection sees it.
@@ -59,6 +96,12 @@ impl<'a, 'm, P: Port> Desk<'a, 'm, P> {
             number,
             starved: false,
         }
+    }
+
+    #[inline]
+    fn one_window_less(&mut self) {
+        self.bench.freed = true;
+        self.bench.windows_out = self.bench.windows_out.saturating_sub(1);
     }
 }
 
@@ -125,18 +168,22 @@ impl<'m, P: Port> Io<'m> for Desk<'_, 'm, P> {
     fn expose(&mut self, memory: Span, access: Access) -> Result<Segment, Refused> {
         let exposed = self.bench.port.expose(self.qp, memory, access);
         self.starved |= exposed == Err(Refused::Busy);
+        self.bench.windows_out += usize::from(exposed.is_ok());
         exposed
     }
 
     #[inline]
     fn retire(&mut self, handle: Handle, id: WorkId) -> Result<Posted, Refused> {
-        self.bench.freed = true;
-        self.bench.port.retire(self.qp, handle, id)
+        let retired = self.bench.port.retire(self.qp, handle, id);
+        if retired.is_ok() {
+            self.one_window_less();
+        }
+        retired
     }
 
     #[inline]
     fn retired_by_peer(&mut self, handle: Handle) {
-        self.bench.freed = true;
+        self.one_window_less();
         self.bench.port.retired_by_peer(self.qp, handle);
     }
 

@@ -106,7 +106,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     /// Tells one connection.
     fn tell(&mut self, seat: SeatId, order: SeatOrder<U>) {
         let now = self.clock.now();
-        let mut in_vain = false;
+        let (mut in_vain, mut call) = (false, false);
         let served = self.serve(seat, |occupant, desk, watcher| {
             let Session { connection, upper } = &mut *occupant.session;
             match order {
@@ -126,6 +126,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                     let event = connection.established(desk, peer);
                     if !connection.phase().is_over() {
                         upper.established(connection, desk, watcher, now);
+                        call = true;
                     }
                     event
                 }
@@ -134,13 +135,20 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                 SeatOrder::Drain => connection.drain(desk),
                 SeatOrder::Close(reason) => connection.close(desk, reason),
                 SeatOrder::Upper(order) => {
-                    upper.order(connection, desk, watcher, order, now);
+                    // One that crossed the loss of the connection is dropped.
+                    if !connection.phase().is_over() {
+                        upper.order(connection, desk, watcher, order, now);
+                    }
                     Event::None
                 }
             }
         });
         if served.is_none() {
             count(&mut self.counts.stale_orders);
+        }
+        if call {
+            // Edges of sockets that came with earlier orders were not looked at yet.
+            self.eager.push(seat.place());
         }
         if in_vain {
             count(&mut self.counts.orders_in_vain);

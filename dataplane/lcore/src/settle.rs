@@ -63,7 +63,10 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             if connection.waits_for_memory() {
                 connection.wake();
             }
-            again = upper.turn(connection, desk, now);
+            // Between `established` and `lost`.
+            if connection.phase().can_send() {
+                again = upper.turn(connection, desk, now);
+            }
             Event::None
         });
         if again && served != Some(Served::Gone) {

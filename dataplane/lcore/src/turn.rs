@@ -5,11 +5,10 @@ use crate::idle::{Clock, Idle};
 use crate::line::Link;
 use crate::memory::Bench;
 use crate::queue::SeatQueue;
-use crate::refusals::Refusals;
 use crate::report::Survey;
 use crate::seats::Seats;
 use crate::sockets::{EDGES, Sockets};
-use rpcrdma_engine::{Counters, Event, WorkId};
+use rpcrdma_engine::{Event, WorkId};
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::pool::Pool;
 use rpcrdma_fabric::{Completion, Outcome, Port, Token};
@@ -96,13 +95,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             outcome: Outcome::Done,
         };
         Ok(Lcore {
-            bench: Bench {
-                port,
-                pool,
-                counters: Counters::default(),
-                refusals: Refusals::new(),
-                freed: false,
-            },
+            bench: Bench::new(port, pool),
             arena,
             seats,
             eager: queue(),
@@ -197,27 +190,31 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         turns
     }
 
-    /// When memory or windows came back: another try for those that wait, in order. One who
+    /// When memory or windows came back: another try for those that wait, in order. One that
     /// still finds too little keeps its place at the head, so that it is not overtaken for ever
-    /// by those who need less.
+    /// by those that need less. What a vain try takes and gives back itself is no reason for
+    /// another, or it would be made for ever; what it gave back beyond that is.
     #[inline]
     fn feed_the_hungry(&mut self) -> usize {
         if self.hungry.is_empty() || !std::mem::take(&mut self.bench.freed) {
             return 0;
         }
         let mut retries = 0;
-        while retries < RETRIES
-            && let Some(place) = self.hungry.peek()
-        {
+        while let Some(place) = self.hungry.peek() {
+            if retries == RETRIES {
+                // Those behind get theirs in the next turn.
+                self.bench.freed = true;
+                break;
+            }
             retries += 1;
             count(&mut self.counts.memory_retries);
+            let before = self.bench.in_use();
             if !self.call_upper(place) {
+                self.bench.freed = self.bench.in_use().is_below(before);
                 break;
             }
             self.hungry.pop();
         }
-        // Those behind the last try get theirs in the next turn.
-        self.bench.freed |= retries == RETRIES;
         retries
     }
 

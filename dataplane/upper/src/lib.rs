@@ -61,7 +61,8 @@ pub trait Upper {
         now: Instant,
     );
 
-    /// An order from the control thread; it may come before [`Upper::established`].
+    /// An order from the control thread. It may come before [`Upper::established`], not after
+    /// [`Upper::lost`].
     fn order<'m>(
         &mut self,
         conn: &mut Connection,
@@ -74,10 +75,13 @@ pub trait Upper {
     /// Sockets of this upper layer may be readable or writable (edge-triggered), or room may
     /// have come free where there was none, or it is a tick of the clock: about one a second,
     /// for deadlines. Does a bounded amount of work; true: call again next turn, there is more.
+    /// Called only between [`Upper::established`] and [`Upper::lost`], and once right after the
+    /// former.
     fn turn<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, now: Instant) -> bool;
 
     /// The connection is being torn down: abandon every Call held, stop using its memory.
-    /// Called once, before the engine says `Closed`.
+    /// Called once, before the engine says `Closed`. The Calls that were submitted still end by
+    /// their events.
     fn lost<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, reason: CloseReason);
 
     /// True when [`Upper::take_notice`] has something: asked after each of the calls above, so

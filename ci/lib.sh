@@ -24,11 +24,11 @@ skip() {
     exit 0
 }
 
-# verdict NAME DETAIL COMMAND...: pass when COMMAND succeeds, else fail.
+# verdict NAME DETAIL COMMAND...: pass when COMMAND succeeds, else fail; DETAIL is what COMMAND proves.
 verdict() {
     local name=$1 detail=$2
     shift 2
-    if "$@"; then pass "$name" "$detail"; else fail "$name" "$detail"; return 1; fi
+    if "$@"; then pass "$name" "$detail"; else fail "$name" "not so: $detail"; return 1; fi
 }
 
 # Skips the script unless every program named is there.

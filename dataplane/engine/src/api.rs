@@ -1,5 +1,7 @@
-use crate::work::{Io, Refused, Span, WorkError, WorkId};
-use rpcrdma_wire::{Handle, Reject, Version, Xid};
+//! What passes between the engine and the upper layer.
+
+use crate::work::{Span, WorkError};
+use rpcrdma_wire::{Reject, Xid};
 
 /// Most parts one RPC message may come in.
 pub const MAX_PARTS: usize = 8;
@@ -56,16 +58,16 @@ pub struct SlotId {
 pub enum Event {
     /// Nothing.
     None,
-    /// A Call is here, whole: see [`Connection::call`]. Ends by [`Connection::answer`] or
-    /// [`Connection::abandon`].
+    /// A Call is here, whole: see [`Connection::call`](crate::Connection::call). Ends by [`Connection::answer`](crate::Connection::answer) or
+    /// [`Connection::abandon`](crate::Connection::abandon).
     Call(SlotId),
     /// The Reply is here and nothing of the Call is exposed any more: see
-    /// [`Connection::reply`]. Ends by [`Connection::finish`].
+    /// [`Connection::reply`](crate::Connection::reply). Ends by [`Connection::finish`](crate::Connection::finish).
     Reply(SlotId),
     /// The Call is over, without a Reply; nothing of it is exposed any more. The slot is free.
     Failed(SlotId, CallError),
-    /// The responder needs more room (REPLY_RESOURCE): [`Connection::resubmit`] with larger
-    /// results or reply memory, or [`Connection::cancel`].
+    /// The responder needs more room (REPLY_RESOURCE): [`Connection::resubmit`](crate::Connection::resubmit) with larger
+    /// results or reply memory, or [`Connection::cancel`](crate::Connection::cancel).
     NeedsRoom {
         /// The Call.
         slot: SlotId,
@@ -76,7 +78,7 @@ pub enum Event {
     },
     /// The memory of a cancelled Call is the caller's again. The slot is free.
     Cancelled(SlotId),
-    /// A property message for the control thread; see [`Connection::take_property_event`].
+    /// A property message for the control thread; see [`Connection::take_property_event`](crate::Connection::take_property_event).
     Property,
     /// The connection is being torn down: the upper layer abandons what it holds.
     Lost(CloseReason),
@@ -154,41 +156,4 @@ pub struct IncomingReply {
     pub body: Span,
     /// Octets written to each of the Call's `results`; `None` where the result is inline.
     pub written: [Option<u32>; MAX_RESULTS],
-}
-
-/// SKELETON: signatures only, to be replaced.
-pub struct Connection {}
-
-impl Connection {
-    /// The version in force, once it is known.
-    pub fn version(&self) -> Option<Version> { todo!() }
-    /// A receive completed with a message of `len` octets, which begins where the receive's memory does.
-    pub fn receive<'m>(&mut self, io: &mut impl Io<'m>, id: WorkId, len: u32, invalidated: Option<Handle>) -> Event { let _ = (io, id, len, invalidated); todo!() }
-    /// Other outstanding work completed, or a receive was flushed.
-    pub fn settle<'m>(&mut self, io: &mut impl Io<'m>, id: WorkId, result: Result<(), WorkError>) -> Event { let _ = (io, id, result); todo!() }
-    /// The fabric says that the connection is gone.
-    pub fn disconnected<'m>(&mut self, io: &mut impl Io<'m>) -> Event { let _ = io; todo!() }
-    /// The Call in this slot. Valid from `Event::Call` until answered or abandoned.
-    pub fn call(&self, slot: SlotId) -> Option<IncomingCall> { let _ = slot; todo!() }
-    /// Answers a Call. `Err` when the slot is stale (memory was released all the same).
-    pub fn answer<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: Reply<'_>) -> Event { let _ = (io, slot, reply); todo!() }
-    /// Gives a Call up: no reply will be sent; its buffers are free. With `error`, the peer is told
-    /// (version two SYSTEM, version one ERR_CHUNK).
-    pub fn abandon<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, error: bool) -> Event { let _ = (io, slot, error); todo!() }
-    /// True when [`Connection::submit`] would take a Call now (phase and slots).
-    pub fn can_submit(&self) -> bool { todo!() }
-    /// Takes a Call: sends it now, or as soon as the credits allow.
-    pub fn submit<'m>(&mut self, io: &mut impl Io<'m>, call: Call<'_>) -> Result<SlotId, Refused> { let _ = (io, call); todo!() }
-    /// After `NeedsRoom`: the same Call again, same xid, with larger results or reply memory.
-    pub fn resubmit<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, results: &[Span], reply: Option<Span>) -> Event { let _ = (io, slot, results, reply); todo!() }
-    /// The Reply in this slot. Valid from `Event::Reply` until finished.
-    pub fn reply(&self, slot: SlotId) -> Option<IncomingReply> { let _ = slot; todo!() }
-    /// The upper layer is done with a Reply: its receive buffer is posted again, the slot is free.
-    pub fn finish<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event { let _ = (io, slot); todo!() }
-    /// Nobody waits for this Call any more. Its memory stays exposed until `Event::Cancelled` (8166 4.4.1).
-    pub fn cancel<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event { let _ = (io, slot); todo!() }
-    /// No new Calls either way; `Event::Lost`/`Closed` follow when those in flight are answered.
-    pub fn drain<'m>(&mut self, io: &mut impl Io<'m>) -> Event { let _ = io; todo!() }
-    /// Ends the connection now.
-    pub fn close<'m>(&mut self, io: &mut impl Io<'m>, reason: CloseReason) -> Event { let _ = (io, reason); todo!() }
 }

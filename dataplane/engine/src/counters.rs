@@ -103,7 +103,10 @@ impl RejectCounts {
 
     /// Each reason with its count.
     pub fn iter(&self) -> impl Iterator<Item = (rpcrdma_wire::Reject, u64)> + '_ {
-        rpcrdma_wire::Reject::ALL.iter().copied().zip(self.0.iter().copied())
+        rpcrdma_wire::Reject::ALL
+            .iter()
+            .copied()
+            .zip(self.0.iter().copied())
     }
 }
 

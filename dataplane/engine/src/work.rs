@@ -22,14 +22,20 @@ impl Span {
     #[must_use]
     pub fn skip(self, from: u32) -> Span {
         let from = if from < self.len { from } else { self.len };
-        Span { offset: self.offset.wrapping_add(from as u64), len: self.len.wrapping_sub(from) }
+        Span {
+            offset: self.offset.wrapping_add(from as u64),
+            len: self.len.wrapping_sub(from),
+        }
     }
 
     /// The first `len` octets of this span, or all of it where it is shorter.
     #[inline]
     #[must_use]
     pub fn first(self, len: u32) -> Span {
-        Span { offset: self.offset, len: if len < self.len { len } else { self.len } }
+        Span {
+            offset: self.offset,
+            len: if len < self.len { len } else { self.len },
+        }
     }
 }
 

@@ -1,0 +1,612 @@
+//! One connection: its life, its receives, and the way of each message to the requester, the
+//! responder or the properties. Start reading at [`Connection::receive`].
+
+use crate::api::{CloseReason, Event, SlotId};
+use crate::ids::{Kind, unpack, work_id};
+use crate::phase::{Phase, PhaseEvent};
+use crate::properties::Properties;
+use crate::receives::{Buffer, Receives};
+use crate::requester::Requester;
+use crate::responder::{Responder, clamp};
+use crate::setup::{Peer, Setup, Side};
+use crate::work::{Io, Octets, Posted, Refused, WorkError, WorkId};
+use rpcrdma_wire::emit::emit_error;
+use rpcrdma_wire::private_data::PrivateData;
+use rpcrdma_wire::{
+    Body, Direction, ErrorBody, Handle, Header, Reject, Version, Xid, answer, parse, role_of,
+};
+
+/// One connection, both roles and both directions.
+///
+/// Every method that takes an [`Io`] may post work and returns what the upper layer has to
+/// know of that step. When [`Connection::runnable`] is true afterwards there is more:
+/// [`Connection::resume`], until it is false.
+pub struct Connection {
+    pub(crate) setup: Setup,
+    pub(crate) phase: Phase,
+    pub(crate) version: Option<Version>,
+    pub(crate) peer: Peer,
+    pub(crate) receives: Receives,
+    pub(crate) requester: Requester,
+    pub(crate) responder: Responder,
+    pub(crate) properties: Properties,
+    /// Work that will complete, receives aside.
+    pub(crate) outstanding: u32,
+    /// To be told to the upper layer once.
+    announce: Option<CloseReason>,
+    /// [`Connection::resume`] has something to do.
+    attention: bool,
+    /// Why the last header was refused.
+    last_refusal: Option<Reject>,
+    /// The client was still offering version two when the connection broke.
+    broke_while_offering: bool,
+}
+
+impl Connection {
+    /// A connection to come. Allocates all it will ever need, but for arena memory.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        let setup = Setup {
+            limits: clamp(setup.limits),
+            ..setup
+        };
+        Self {
+            phase: Phase::Adopted,
+            version: None,
+            peer: Peer::unknown(),
+            receives: Receives::new(setup.receives()),
+            requester: Requester::new(setup.requester_credits()),
+            responder: Responder::new(setup.responder_credits()),
+            properties: Properties::new(&setup),
+            outstanding: 0,
+            announce: None,
+            attention: false,
+            last_refusal: None,
+            broke_while_offering: false,
+            setup,
+        }
+    }
+
+    /// Takes memory for the receives and posts them: before the connection is established.
+    pub fn adopt<'m>(&mut self, io: &mut impl Io<'m>) -> Result<(), Refused> {
+        for index in 0..self.setup.receives() {
+            let Some(span) = io.reserve(self.setup.receive_bytes) else {
+                self.receives.release_all(io);
+                return Err(Refused::Busy);
+            };
+            self.receives.put(index, span);
+        }
+        for index in 0..self.setup.receives() {
+            self.receives.post(io, index)?;
+        }
+        Ok(())
+    }
+
+    /// The connection is established. A client offers its highest version.
+    pub fn established<'m>(&mut self, io: &mut impl Io<'m>, peer: Option<PrivateData>) -> Event {
+        if self.phase.is_over() {
+            return Event::None;
+        }
+        self.peer.private = peer;
+        match (self.setup.side, self.setup.version_max) {
+            (Side::Server, _) => self.advance(io, PhaseEvent::Await),
+            (Side::Client, Version::One) => {
+                self.advance(io, PhaseEvent::Start);
+                self.agree_on(Version::One);
+            }
+            (Side::Client, Version::Two) => {
+                self.advance(io, PhaseEvent::Offer);
+                if self.setup.properties {
+                    self.announce_properties(io);
+                }
+            }
+        }
+        self.attention = true;
+        Event::None
+    }
+
+    /// The version in force, once it is known.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    /// Where the connection is in its life.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Which end this is.
+    #[must_use]
+    pub fn side(&self) -> Side {
+        self.setup.side
+    }
+
+    /// The client had not learned the server's version when the connection broke: try again
+    /// with version one (V2-09).
+    #[must_use]
+    pub fn broke_while_offering(&self) -> bool {
+        self.broke_while_offering
+    }
+
+    /// Why the last header was refused.
+    #[must_use]
+    pub fn last_refusal(&self) -> Option<Reject> {
+        self.last_refusal
+    }
+
+    /// The longest message the peer takes now, header included, octets.
+    #[must_use]
+    pub fn send_bytes(&self) -> u32 {
+        self.peer.receive_bytes
+    }
+
+    /// The longest message this side has told its peer to send, header included, octets.
+    #[must_use]
+    pub fn receive_bytes(&self) -> u32 {
+        match self.version {
+            Some(Version::Two) => self.properties.announced_bytes(),
+            Some(Version::One) if self.peer.private.is_some() => self.setup.receive_bytes,
+            _ => crate::setup::FIRST_BYTES,
+        }
+    }
+
+    /// A receive completed; `message` is what it holds. `invalidated` is the handle of ours
+    /// that the peer's Send With Invalidate took away.
+    pub fn receive<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        id: WorkId,
+        message: &'m [u8],
+        invalidated: Option<Handle>,
+    ) -> Event {
+        let Some((Kind::Receive, SlotId { index, .. })) = unpack(id) else {
+            return self.illegal(io);
+        };
+        let Some(buffer) = self.receives.completed(index) else {
+            return self.illegal(io);
+        };
+        if self.phase.is_over() {
+            self.receives.release(io, buffer);
+            self.attention = true;
+            return Event::None;
+        }
+        match parse(message, &self.setup.limits) {
+            Ok(header) => self.dispatch(io, buffer, &header, message, invalidated),
+            Err(reject) => {
+                if invalidated.is_some() {
+                    self.fail(io, CloseReason::WrongInvalidation);
+                }
+                self.refuse(io, buffer, reject, message)
+            }
+        }
+    }
+
+    /// Outstanding work completed, or a receive was flushed.
+    pub fn settle<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        id: WorkId,
+        result: Result<(), WorkError>,
+    ) -> Event {
+        let Some((kind, slot)) = unpack(id) else {
+            return self.illegal(io);
+        };
+        if kind == Kind::Receive {
+            return self.receive_failed(io, slot.index, result);
+        }
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if let Err(error) = result
+            && !self.phase.is_over()
+        {
+            if matches!(kind, Kind::Read | Kind::Write) && error == WorkError::RemoteAccess {
+                self.responder.suspect(slot);
+            }
+            self.fail(io, close_reason(error));
+        }
+        self.attention |= self.phase.is_over() || self.responder.has_stalled();
+        match kind {
+            Kind::Read => self.read_done(io, slot),
+            Kind::Write | Kind::Reply => self.reply_work_done(io, slot),
+            Kind::Retire => self.retire_done(io, slot, result),
+            Kind::Call | Kind::Control | Kind::Receive => {
+                self.attention = true;
+                Event::None
+            }
+        }
+    }
+
+    /// The fabric says that the connection is gone.
+    pub fn disconnected<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        self.fail(io, CloseReason::Peer);
+        Event::None
+    }
+
+    /// No new Calls either way; the connection ends when those in flight are answered.
+    pub fn drain<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        self.advance(io, PhaseEvent::Drain);
+        self.end_if_quiet(io);
+        Event::None
+    }
+
+    /// Ends the connection now.
+    pub fn close<'m>(&mut self, io: &mut impl Io<'m>, reason: CloseReason) -> Event {
+        self.fail(io, reason);
+        Event::None
+    }
+
+    /// No answer to the offer of version two came in time (V2-09).
+    pub fn negotiation_timed_out<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        if self.phase == Phase::Offering {
+            self.fail(io, CloseReason::Version);
+        }
+        Event::None
+    }
+
+    /// True when [`Connection::resume`] has something to do.
+    #[inline]
+    #[must_use]
+    pub fn runnable(&self) -> bool {
+        self.attention
+    }
+
+    /// Has [`Connection::resume`] look again: memory or windows may be free now.
+    pub fn wake(&mut self) {
+        self.attention = true;
+    }
+
+    /// True when Calls wait for memory: [`Connection::wake`] it when some was released.
+    #[must_use]
+    pub fn waits_for_memory(&self) -> bool {
+        self.responder.has_stalled() || self.requester.has_queued()
+    }
+
+    /// Goes on with what had to wait. Call until [`Connection::runnable`] is false.
+    pub fn resume<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        if let Some(reason) = self.announce.take() {
+            return Event::Lost(reason);
+        }
+        let event = if self.phase.is_over() {
+            self.unwind(io)
+        } else {
+            self.go_on(io)
+        };
+        self.attention &= event != Event::None || self.announce.is_some();
+        event
+    }
+
+    /// A new queue pair, adopted next, for a client whose unanswered Calls are to be replayed.
+    /// Only once [`Event::Closed`] has come.
+    pub fn reopen(&mut self) -> bool {
+        let Ok(phase) = self.phase.next(PhaseEvent::Reopen) else {
+            return false;
+        };
+        self.phase = phase;
+        self.version = None;
+        self.peer = Peer::unknown();
+        self.properties = Properties::new(&self.setup);
+        self.requester.reset_credits();
+        self.announce = None;
+        true
+    }
+
+    /// Lowers the highest version to offer, for the next [`Connection::reopen`].
+    pub fn offer_at_most(&mut self, version: Version) {
+        self.setup.version_max = version;
+    }
+
+    // ---- the way of a message ------------------------------------------------------------
+
+    fn dispatch<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        header: &Header<'m>,
+        message: &'m [u8],
+        invalidated: Option<Handle>,
+    ) -> Event {
+        if self.version != Some(header.version) && !self.negotiate(io, header) {
+            return self.wrong_version(io, buffer, header, message);
+        }
+        let is_reply = match &header.body {
+            Body::Msg(lists) | Body::NoMsg(lists) => lists.direction == Direction::Reply,
+            _ => false,
+        };
+        if invalidated.is_some() && !is_reply {
+            self.fail(io, CloseReason::WrongInvalidation);
+        }
+        if self.phase.is_over() {
+            self.receives.release(io, buffer);
+            return Event::None;
+        }
+        match &header.body {
+            Body::Msg(lists) | Body::NoMsg(lists) if is_reply => {
+                self.reply_arrived(io, buffer, header, lists, invalidated)
+            }
+            Body::Msg(lists) | Body::NoMsg(lists) => self.call_arrived(io, buffer, header, lists),
+            Body::Error(error) => {
+                self.repost(io, buffer);
+                self.error_arrived(io, header, *error)
+            }
+            _ => {
+                let event = self.property_message(io, header);
+                self.repost(io, buffer);
+                event
+            }
+        }
+    }
+
+    /// A message in a version that is not yet in force. True when it is now.
+    fn negotiate<'m>(&mut self, io: &mut impl Io<'m>, header: &Header<'m>) -> bool {
+        let acceptable = self.version.is_none() && header.version <= self.setup.version_max;
+        match (self.setup.side, &header.body) {
+            (_, Body::Error(ErrorBody::Version { .. })) => true,
+            (Side::Server, Body::Error(_)) => false,
+            (Side::Server, _) if acceptable => {
+                self.advance(io, PhaseEvent::Agree);
+                self.agree_on(header.version);
+                true
+            }
+            // Only an answer in version two proves it (V2-17); a version-one peer that does
+            // not know the version says ERR_VERS.
+            (Side::Client, _) if acceptable && header.version == Version::Two => {
+                self.advance(io, PhaseEvent::Agree);
+                self.agree_on(Version::Two);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn agree_on(&mut self, version: Version) {
+        self.version = Some(version);
+        self.peer.receive_bytes = self.peer.default_bytes(version);
+        self.attention = true;
+    }
+
+    fn wrong_version<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        header: &Header<'m>,
+        message: &'m [u8],
+    ) -> Event {
+        if matches!(header.body, Body::Error(_)) {
+            count(&mut io.counters().strays);
+            self.repost(io, buffer);
+            return Event::None;
+        }
+        self.refuse(io, buffer, Reject::UnknownVersion, message)
+    }
+
+    /// ERR_VERS to our offer: go on with version one on the same connection (V2-09).
+    pub(crate) fn fall_back<'m>(&mut self, io: &mut impl Io<'m>, low: u32, high: u32) {
+        if low > Version::One.code() || high < Version::One.code() {
+            self.fail(io, CloseReason::Version);
+            return;
+        }
+        count(&mut io.counters().fallbacks);
+        self.advance(io, PhaseEvent::Agree);
+        self.agree_on(Version::One);
+        self.properties.peer_has_none();
+    }
+
+    /// A header that cannot be used: the answer the protocol names, and the receive again.
+    pub(crate) fn refuse<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        reject: Reject,
+        message: &[u8],
+    ) -> Event {
+        self.last_refusal = Some(reject);
+        io.counters().rejects.add(reject);
+        io.refused(reject, message);
+        self.repost(io, buffer);
+        let (low, high) = (Version::One.code(), self.setup.version_max.code());
+        let Some(body) = answer(reject, message, role_of(message)).error(low, high) else {
+            return Event::None;
+        };
+        if let Some((xid, version)) = fixed_part(message) {
+            self.send_error(io, version, xid, body);
+        }
+        Event::None
+    }
+
+    /// Sends an ERROR. One that cannot be sent ends the connection: the peer would wait for
+    /// an answer that never comes.
+    pub(crate) fn send_error<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        version: u32,
+        xid: Xid,
+        body: ErrorBody,
+    ) {
+        let mut octets = [0; 32];
+        let credits = self.responder.grant();
+        let Some(len) = emit_error(&mut octets, version, xid, credits, body) else {
+            return;
+        };
+        if self
+            .send_control(io, octets.get(..len).unwrap_or_default())
+            .is_ok()
+        {
+            count(&mut io.counters().errors_out);
+        }
+    }
+
+    /// Sends a message that is not an RPC's.
+    pub(crate) fn send_control<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        message: &[u8],
+    ) -> Result<(), Refused> {
+        if !self.phase.can_send() {
+            return Err(Refused::Broken);
+        }
+        let id = work_id(
+            Kind::Control,
+            SlotId {
+                index: 0,
+                generation: 0,
+            },
+        );
+        let sent = io.send(&[Octets::Bytes(message)], None, id);
+        match sent {
+            Ok(posted) => self.posted(posted),
+            Err(_) => self.fail(io, CloseReason::Work(WorkError::NotReady)),
+        }
+        sent.map(|_| ())
+    }
+
+    // ---- shared small steps ----------------------------------------------------------------
+
+    /// Accounts for work that was taken.
+    #[inline]
+    pub(crate) fn posted(&mut self, posted: Posted) {
+        if posted == Posted::Pending {
+            self.outstanding = self.outstanding.saturating_add(1);
+        }
+    }
+
+    /// Posts a receive buffer again, or gives it back where the connection is over.
+    #[inline]
+    pub(crate) fn repost<'m>(&mut self, io: &mut impl Io<'m>, buffer: Buffer) {
+        if self.phase.is_over() {
+            self.receives.release(io, buffer);
+            self.attention = true;
+        } else if self.receives.repost(io, buffer).is_err() {
+            self.fail(io, CloseReason::Work(WorkError::Transport));
+        }
+    }
+
+    fn receive_failed<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        index: u16,
+        result: Result<(), WorkError>,
+    ) -> Event {
+        if let Some(buffer) = self.receives.completed(index) {
+            self.receives.release(io, buffer);
+        }
+        self.fail(io, close_reason(result.err().unwrap_or(WorkError::Flushed)));
+        self.attention = true;
+        Event::None
+    }
+
+    /// Moves the connection; a step that must not happen ends it.
+    pub(crate) fn advance<'m>(&mut self, io: &mut impl Io<'m>, event: PhaseEvent) {
+        match self.phase.next(event) {
+            Ok(phase) => self.phase = phase,
+            Err(_) => {
+                self.illegal(io);
+            }
+        }
+    }
+
+    /// Our own code did what it must never do.
+    #[cold]
+    pub(crate) fn illegal<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        debug_assert!(
+            false,
+            "illegal step of a connection in phase {:?}",
+            self.phase
+        );
+        self.fail(io, CloseReason::Local);
+        Event::None
+    }
+
+    /// Breaks the connection, once; the first reason counts.
+    #[cold]
+    pub(crate) fn fail<'m>(&mut self, io: &mut impl Io<'m>, reason: CloseReason) {
+        if self.phase.is_over() {
+            return;
+        }
+        self.broke_while_offering = self.phase == Phase::Offering;
+        self.phase = Phase::Broken;
+        self.announce = Some(reason);
+        self.attention = true;
+        match reason {
+            CloseReason::Work(_) => count(&mut io.counters().work_closes),
+            CloseReason::Local | CloseReason::Peer | CloseReason::Memory => {}
+            _ => count(&mut io.counters().protocol_closes),
+        }
+        io.disconnect();
+    }
+
+    /// A draining connection ends when nothing is in flight either way.
+    #[inline]
+    pub(crate) fn end_if_quiet<'m>(&mut self, io: &mut impl Io<'m>) {
+        if self.phase == Phase::Draining && self.requester.is_empty() && self.responder.is_empty() {
+            self.fail(io, CloseReason::Local);
+        }
+    }
+
+    /// Has the upper layer's next [`Connection::resume`] look again.
+    #[inline]
+    pub(crate) fn look_again(&mut self) {
+        self.attention = true;
+    }
+
+    /// One step of taking a broken connection apart; each returns what the upper layer must know.
+    fn unwind<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        if self.phase == Phase::Closed {
+            return Event::None;
+        }
+        let event = self.unwind_requester(io);
+        if event != Event::None {
+            return event;
+        }
+        self.unwind_responder(io);
+        let calls_done = match self.setup.replay {
+            true => self.requester.only_queued(),
+            false => self.requester.is_empty(),
+        };
+        if calls_done
+            && self.responder.is_idle()
+            && self.outstanding == 0
+            && self.receives.is_empty()
+        {
+            self.advance(io, PhaseEvent::Flush);
+            return Event::Closed;
+        }
+        Event::None
+    }
+
+    /// One step of going on with what had to wait.
+    fn go_on<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        let event = self.resume_requester(io);
+        if event != Event::None {
+            return event;
+        }
+        self.resume_responder(io)
+    }
+}
+
+/// Work that was flushed says only that the connection is gone.
+fn close_reason(error: WorkError) -> CloseReason {
+    match error {
+        WorkError::Flushed => CloseReason::Peer,
+        error => CloseReason::Work(error),
+    }
+}
+
+/// Adds one to a counter.
+#[inline]
+pub(crate) fn count(counter: &mut u64) {
+    *counter = counter.wrapping_add(1);
+}
+
+/// Adds octets to a counter.
+#[inline]
+pub(crate) fn count_bytes(counter: &mut u64, bytes: u32) {
+    *counter = counter.wrapping_add(u64::from(bytes));
+}
+
+/// The xid and the version as they stand in a message of any version.
+fn fixed_part(message: &[u8]) -> Option<(Xid, u32)> {
+    let (xid, rest) = message.split_first_chunk()?;
+    let version = rest.first_chunk()?;
+    Some((Xid(u32::from_be_bytes(*xid)), u32::from_be_bytes(*version)))
+}

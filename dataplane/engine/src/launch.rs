@@ -1,0 +1,245 @@
+//! Sending a Call: what is exposed, what the header says, what the Send gathers.
+
+use crate::api::{MAX_PARTS, SlotId};
+use crate::connection::{Connection, count};
+use crate::ids::{Kind, work_id};
+use crate::outline::{HEADER_BYTES, MAX_SEGMENTS, Outline, Run, Shape, pieces, runs, segments};
+use crate::requester::Outgoing;
+use crate::work::{Access, Io, Octets, Refused};
+use arrayvec::ArrayVec;
+use rpcrdma_wire::{Direction, Emitter, Handle, Procedure, Segment, Version};
+
+/// What is exposed for one Call, in the order of the header: Reads, Writes, Reply chunk.
+type Exposed = ArrayVec<Segment, MAX_SEGMENTS>;
+
+/// Room for a header with no chunks, either version.
+const PLAIN_BYTES: usize = 40;
+
+impl Connection {
+    /// The version and the longest message for the next Call.
+    fn terms(&self) -> (Version, u32) {
+        (
+            self.version.unwrap_or(self.setup.version_max),
+            self.peer.receive_bytes,
+        )
+    }
+
+    /// Sends the Call in `slot`, or leaves everything as it was.
+    pub(crate) fn launch<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Result<(), Refused> {
+        let (version, limit) = self.terms();
+        let Some(call) = self.requester.slots.get(slot) else {
+            return Err(Refused::Unsupported);
+        };
+        if call.results.is_empty() && call.reply.is_none() {
+            let total = call
+                .parts
+                .iter()
+                .map(|part| u64::from(part.span.len))
+                .sum::<u64>();
+            if total.saturating_add(PLAIN_BYTES as u64) <= limit.into() {
+                return self.launch_plain(io, slot, version);
+            }
+        }
+        let outline = Outline::of(
+            version,
+            limit,
+            self.setup.segment_bytes,
+            &call.parts,
+            &call.results,
+            call.reply,
+        )
+        .ok_or(Refused::Unsupported)?;
+        self.launch_chunked(io, slot, version, outline)
+    }
+
+    /// The common case: a short Call, and a short Reply expected.
+    fn launch_plain<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        version: Version,
+    ) -> Result<(), Refused> {
+        let credits = self.requester.wanted();
+        let Some(call) = self.requester.slots.get_mut(slot) else {
+            return Err(Refused::Unsupported);
+        };
+        let mut octets = [0; PLAIN_BYTES];
+        let mut header = Emitter::new(&mut octets);
+        header.start(version, call.xid, credits, Procedure::Msg);
+        header.direction(Direction::Call, None);
+        header
+            .end_reads()
+            .end_writes()
+            .reply_chunk(None::<std::iter::Empty<Segment>>);
+        let len = header.finish().ok_or(Refused::Unsupported)?;
+        let mut message = ArrayVec::<Octets<'_>, { MAX_PARTS + 1 }>::new();
+        message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
+        message.extend(call.parts.iter().map(|part| Octets::Span(part.span)));
+        call.named = None;
+        let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
+        self.posted(posted);
+        Ok(())
+    }
+
+    fn launch_chunked<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        version: Version,
+        outline: Outline,
+    ) -> Result<(), Refused> {
+        let credits = self.requester.wanted();
+        let segment_bytes = self.setup.segment_bytes;
+        let name_one = self.setup.remote_invalidate && version == Version::Two;
+        let Some(call) = self.requester.slots.get_mut(slot) else {
+            return Err(Refused::Unsupported);
+        };
+        let runs = runs(&call.parts, outline.shape != Shape::Inline);
+        let mut exposed = Exposed::new();
+        if let Err(refused) =
+            expose_all(io, call, &runs, outline.shape, segment_bytes, &mut exposed)
+        {
+            self.take_back(io, slot, &exposed);
+            return Err(refused);
+        }
+        call.named = if name_one { choose(&exposed) } else { None };
+        let mut octets = [0; HEADER_BYTES];
+        let mut header = Emitter::new(&mut octets);
+        let procedure = match outline.shape {
+            Shape::Long => Procedure::NoMsg,
+            Shape::Inline | Shape::Reduced => Procedure::Msg,
+        };
+        header.start(version, call.xid, credits, procedure);
+        header.direction(Direction::Call, call.named);
+        emit_lists(
+            &mut header,
+            call,
+            &runs,
+            outline.shape,
+            segment_bytes,
+            &exposed,
+        );
+        let len = header.finish().ok_or(Refused::Unsupported)?;
+        debug_assert_eq!(
+            len, outline.header_bytes,
+            "a header of another size than planned"
+        );
+
+        let mut message = ArrayVec::<Octets<'_>, { MAX_PARTS + 1 }>::new();
+        message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
+        if outline.shape != Shape::Long {
+            let inline = runs.iter().filter(|run| !run.item);
+            message.extend(inline.map(|run| Octets::Span(run.span)));
+        }
+        match io.send(&message, None, work_id(Kind::Call, slot)) {
+            Ok(posted) => {
+                call.exposures.clear();
+                call.exposures
+                    .extend(exposed.iter().map(|segment| segment.handle));
+                call.live = exposed.iter().fold(0, |bits, _| bits << 1 | 1);
+                let made = exposed.len() as u64;
+                io.counters().exposures = io.counters().exposures.wrapping_add(made);
+                self.posted(posted);
+                Ok(())
+            }
+            Err(refused) => {
+                self.take_back(io, slot, &exposed);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Ends exposures made for a Call that could not be sent after all: nobody was told of them.
+    fn take_back<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, exposed: &Exposed) {
+        for segment in exposed {
+            match io.retire(segment.handle, work_id(Kind::Retire, slot)) {
+                Ok(crate::work::Posted::Done) => {}
+                Ok(crate::work::Posted::Pending) => {
+                    if let Some(call) = self.requester.slots.get_mut(slot) {
+                        call.retiring = call.retiring.saturating_add(1);
+                    }
+                    self.outstanding = self.outstanding.saturating_add(1);
+                }
+                Err(_) => count(&mut io.counters().calls_failed),
+            }
+        }
+    }
+}
+
+/// Exposes what `shape` sends as chunks, and the room for results and Reply.
+fn expose_all<'m>(
+    io: &mut impl Io<'m>,
+    call: &Outgoing,
+    runs: &[Run],
+    shape: Shape,
+    segment_bytes: u32,
+    exposed: &mut Exposed,
+) -> Result<(), Refused> {
+    let reads = runs
+        .iter()
+        .filter(|run| by_read(run, shape))
+        .map(|run| (run.span, Access::Read));
+    let results = call
+        .results
+        .iter()
+        .chain(&call.reply)
+        .map(|&span| (span, Access::Write));
+    for (span, access) in reads.chain(results) {
+        for piece in pieces(span, segment_bytes) {
+            let segment = io.expose(piece, access)?;
+            exposed
+                .try_push(segment)
+                .map_err(|_| Refused::Unsupported)?;
+        }
+    }
+    Ok(())
+}
+
+/// This run goes by a Read chunk.
+fn by_read(run: &Run, shape: Shape) -> bool {
+    match shape {
+        Shape::Inline => false,
+        Shape::Reduced => run.item,
+        Shape::Long => true,
+    }
+}
+
+/// The one handle the responder may invalidate: that of the longest segment, whose invalidation
+/// is worth most to somebody else's device.
+fn choose(exposed: &Exposed) -> Option<Handle> {
+    let longest = exposed.iter().max_by_key(|segment| segment.length)?;
+    // Zero says "none" on the wire (6.2.3), so a handle of zero cannot be named.
+    Some(longest.handle).filter(|handle| handle.0 != 0)
+}
+
+/// The chunk lists, from the exposures in their order.
+fn emit_lists(
+    header: &mut Emitter<'_>,
+    call: &Outgoing,
+    runs: &[Run],
+    shape: Shape,
+    segment_bytes: u32,
+    exposed: &Exposed,
+) {
+    let mut rest: &[Segment] = exposed;
+    let mut take = |count: usize| {
+        let (first, after) = rest.split_at_checked(count).unwrap_or((rest, &[]));
+        rest = after;
+        first
+    };
+    for run in runs.iter().filter(|run| by_read(run, shape)) {
+        let position = if run.item { run.position } else { 0 };
+        for segment in take(segments(run.span.len, segment_bytes)) {
+            header.read(position, *segment);
+        }
+    }
+    header.end_reads();
+    for span in &call.results {
+        header.write_chunk(take(segments(span.len, segment_bytes)).iter().copied());
+    }
+    header.end_writes();
+    let reply = call
+        .reply
+        .map(|span| take(segments(span.len, segment_bytes)).iter().copied());
+    header.reply_chunk(reply);
+}

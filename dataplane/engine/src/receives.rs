@@ -1,0 +1,119 @@
+//! The receive buffers of a connection: who has each of them.
+//!
+//! A buffer is posted (the fabric's), or held (by a Call being served or a Reply being read),
+//! or given back. [`Buffer`] is the right to a buffer that came back: not `Copy`, so it goes to
+//! exactly one of those three.
+
+use crate::api::SlotId;
+use crate::ids::{Kind, work_id};
+use crate::work::{Io, Refused, Span};
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// No memory.
+    Absent,
+    Posted(Span),
+    Held(Span),
+}
+
+/// The right to a receive buffer that is not posted.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a receive buffer is held, posted again or given back"]
+pub(crate) struct Buffer {
+    index: u16,
+    /// Its memory.
+    pub(crate) span: Span,
+}
+
+/// All receive buffers of a connection.
+pub(crate) struct Receives {
+    places: Box<[Place]>,
+    /// Posted or held.
+    present: u16,
+}
+
+impl Receives {
+    pub(crate) fn new(count: u16) -> Self {
+        Self {
+            places: vec![Place::Absent; usize::from(count)].into_boxed_slice(),
+            present: 0,
+        }
+    }
+
+    /// Gives place `index` its memory, held.
+    pub(crate) fn put(&mut self, index: u16, span: Span) {
+        if let Some(place) = self.places.get_mut(usize::from(index)) {
+            *place = Place::Held(span);
+            self.present = self.present.saturating_add(1);
+        }
+    }
+
+    /// Posts the held buffer at `index`.
+    #[inline]
+    pub(crate) fn post<'m>(&mut self, io: &mut impl Io<'m>, index: u16) -> Result<(), Refused> {
+        let Some(place) = self.places.get_mut(usize::from(index)) else {
+            return Err(Refused::Broken);
+        };
+        let Place::Held(span) = *place else {
+            return Err(Refused::Broken);
+        };
+        io.post_receive(
+            span,
+            work_id(
+                Kind::Receive,
+                SlotId {
+                    index,
+                    generation: 0,
+                },
+            ),
+        )?;
+        *place = Place::Posted(span);
+        Ok(())
+    }
+
+    /// Posts a buffer again.
+    #[inline]
+    pub(crate) fn repost<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+    ) -> Result<(), Refused> {
+        self.post(io, buffer.index)
+    }
+
+    /// A posted buffer came back.
+    #[inline]
+    pub(crate) fn completed(&mut self, index: u16) -> Option<Buffer> {
+        let place = self.places.get_mut(usize::from(index))?;
+        let Place::Posted(span) = *place else {
+            return None;
+        };
+        *place = Place::Held(span);
+        Some(Buffer { index, span })
+    }
+
+    /// Gives a held buffer's memory back to the pool.
+    pub(crate) fn release<'m>(&mut self, io: &mut impl Io<'m>, buffer: Buffer) {
+        if let Some(place) = self.places.get_mut(usize::from(buffer.index)) {
+            *place = Place::Absent;
+            self.present = self.present.saturating_sub(1);
+            io.release(buffer.span);
+        }
+    }
+
+    /// Gives back all that is held and not posted, when a connection could not be adopted.
+    pub(crate) fn release_all<'m>(&mut self, io: &mut impl Io<'m>) {
+        for place in &mut self.places {
+            if let Place::Held(span) = *place {
+                *place = Place::Absent;
+                self.present = self.present.saturating_sub(1);
+                io.release(span);
+            }
+        }
+    }
+
+    /// No buffer has memory any more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.present == 0
+    }
+}

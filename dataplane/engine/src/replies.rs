@@ -1,0 +1,213 @@
+//! What comes back for the Calls this side made: Replies and errors.
+
+use crate::api::{CallError, CloseReason, Event, MAX_RESULTS, SlotId};
+use crate::connection::{Connection, count};
+use crate::outline::{pieces, segments};
+use crate::phase::{CallEvent, CallPhase};
+use crate::receives::Buffer;
+use crate::requester::{Outgoing, Then};
+use crate::work::{Io, Span};
+use rpcrdma_wire::rpc::{self, MessageType};
+use rpcrdma_wire::segment::RawSegment;
+use rpcrdma_wire::{Body, ChunkLists, ErrorBody, Handle, Header, Version, Xid};
+
+/// The chunk lists of a Reply are not those of its Call.
+struct Mismatch;
+
+impl Connection {
+    pub(crate) fn reply_arrived<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        header: &Header<'m>,
+        lists: &ChunkLists<'m>,
+        invalidated: Option<Handle>,
+    ) -> Event {
+        let Some(slot) = self.waiting_call(header.xid) else {
+            count(&mut io.counters().strays);
+            return self.drop_reply(io, buffer, invalidated);
+        };
+        let segment_bytes = self.setup.segment_bytes;
+        let version = header.version;
+        let Some(call) = self.requester.slots.get_mut(slot) else {
+            return self.drop_reply(io, buffer, invalidated);
+        };
+        if let Some(handle) = invalidated {
+            if !take_invalidated(call, handle, version) {
+                self.fail(io, CloseReason::WrongInvalidation);
+                self.repost(io, buffer);
+                return Event::None;
+            }
+            io.retired_by_peer(handle);
+            count(&mut io.counters().remote_invalidations);
+        }
+        let long = matches!(header.body, Body::NoMsg(_));
+        match check_lists(call, lists, long, segment_bytes) {
+            Ok((written, reply_bytes)) => {
+                call.written = written;
+                call.body = if long {
+                    call.reply.unwrap_or_default().first(reply_bytes)
+                } else {
+                    inline_body(&buffer, header)
+                };
+            }
+            Err(Mismatch) => {
+                // Dropped (V1-05). A handle that is gone is gone; the others stay exposed.
+                count(&mut io.counters().bad_replies);
+                self.repost(io, buffer);
+                return Event::None;
+            }
+        }
+        if long {
+            self.repost(io, buffer);
+        } else {
+            call.held = Some(buffer);
+        }
+        self.requester.xids.remove(header.xid);
+        self.requester.answered();
+        self.requester.grant(header.credits);
+        let event = self.settle_call(io, slot, Then::Deliver);
+        self.pump(io);
+        event
+    }
+
+    /// The Call in flight with this xid.
+    fn waiting_call(&self, xid: Xid) -> Option<SlotId> {
+        let slot = self.requester.slots.id_at(self.requester.xids.find(xid)?)?;
+        let phase = self.requester.slots.get(slot)?.phase;
+        matches!(phase, CallPhase::Sent | CallPhase::Forsaken).then_some(slot)
+    }
+
+    /// A Reply to no Call. One that invalidated a handle took it from another Call (V2-19).
+    fn drop_reply<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        invalidated: Option<Handle>,
+    ) -> Event {
+        if invalidated.is_some() {
+            self.fail(io, CloseReason::WrongInvalidation);
+        }
+        self.repost(io, buffer);
+        Event::None
+    }
+
+    /// Nothing is exposed any more: the Reply can be trusted, and goes up. That of a long Reply
+    /// is looked at only now, since until now the peer could still write it.
+    pub(crate) fn deliver<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+        let Some(call) = self.requester.slots.get(slot) else {
+            return Event::None;
+        };
+        if call.held.is_none() {
+            let is_reply = rpc::peek(io.octets(call.body)) == Some((call.xid, MessageType::Reply));
+            if !is_reply {
+                count(&mut io.counters().bad_replies);
+                count(&mut io.counters().calls_failed);
+                self.end_call(io, slot);
+                return Event::Failed(slot, CallError::System);
+            }
+        }
+        self.step_call(io, slot, CallEvent::Deliver);
+        count(&mut io.counters().replies_in);
+        Event::Reply(slot)
+    }
+
+    pub(crate) fn error_arrived<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        header: &Header<'m>,
+        error: ErrorBody,
+    ) -> Event {
+        count(&mut io.counters().errors_in);
+        if self.control_error(io, header.xid, error) {
+            return Event::None;
+        }
+        let Some(slot) = self.waiting_call(header.xid) else {
+            count(&mut io.counters().strays);
+            return Event::None;
+        };
+        if let Some(call) = self.requester.slots.get(slot) {
+            let xid = call.xid;
+            self.requester.xids.remove(xid);
+        }
+        self.requester.answered();
+        let then = match error {
+            ErrorBody::Version { low, high } if self.version.is_none() => {
+                self.fall_back(io, low, high);
+                Then::Requeue
+            }
+            ErrorBody::Chunk => Then::Fail(CallError::Chunk),
+            ErrorBody::ReplyResource { segment, length } => Then::NeedRoom { segment, length },
+            ErrorBody::Version { .. }
+            | ErrorBody::InvalProc
+            | ErrorBody::InvalOption
+            | ErrorBody::System => Then::Fail(CallError::System),
+        };
+        let event = self.settle_call(io, slot, then);
+        self.pump(io);
+        event
+    }
+}
+
+/// Takes note that the peer invalidated `handle`. False when it was not to: version two names
+/// the one handle, in version one it must be of this Call (V2-19).
+fn take_invalidated(call: &mut Outgoing, handle: Handle, version: Version) -> bool {
+    let allowed = version == Version::One || call.named == Some(handle);
+    let place = call.exposures.iter().position(|&exposed| exposed == handle);
+    match place {
+        Some(place) if allowed && call.live & (1 << (place & 31)) != 0 => {
+            call.live &= !(1 << (place & 31));
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The RPC message behind an inline header.
+fn inline_body(buffer: &Buffer, header: &Header<'_>) -> Span {
+    let from = u32::try_from(header.header_bytes).unwrap_or(u32::MAX);
+    let len = u32::try_from(header.payload.len()).unwrap_or(0);
+    buffer.span.skip(from).first(len)
+}
+
+/// Compares a Reply's lists with those its Call offered: what was written to each result, and
+/// to the Reply chunk.
+fn check_lists(
+    call: &Outgoing,
+    lists: &ChunkLists<'_>,
+    long: bool,
+    segment_bytes: u32,
+) -> Result<([Option<u32>; MAX_RESULTS], u32), Mismatch> {
+    if lists.writes.len() != call.results.len() {
+        return Err(Mismatch);
+    }
+    let mut written = [None; MAX_RESULTS];
+    let chunks = lists.writes.iter().zip(&call.results).zip(&mut written);
+    for ((chunk, &room), written) in chunks {
+        let bytes = written_to(chunk, room, segment_bytes)?;
+        *written = (room.len > 0).then_some(bytes);
+    }
+    let reply = match (lists.reply, call.reply) {
+        (Some(chunk), Some(room)) => written_to(chunk, room, segment_bytes)?,
+        (None, _) if !long => 0,
+        _ => return Err(Mismatch),
+    };
+    Ok((written, reply))
+}
+
+/// The octets written to one chunk: the same segments as offered, filled one after the other.
+fn written_to(chunk: &[RawSegment], room: Span, segment_bytes: u32) -> Result<u32, Mismatch> {
+    if chunk.len() != segments(room.len, segment_bytes) {
+        return Err(Mismatch);
+    }
+    let (mut bytes, mut ended) = (0u32, false);
+    for (segment, piece) in chunk.iter().zip(pieces(room, segment_bytes)) {
+        let length = segment.value().length;
+        if length > piece.len || (ended && length > 0) {
+            return Err(Mismatch);
+        }
+        ended = length < piece.len;
+        bytes = bytes.saturating_add(length);
+    }
+    Ok(bytes)
+}

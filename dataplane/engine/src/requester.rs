@@ -1,0 +1,561 @@
+//! The Calls this side makes: slots, credits, and what happens to each Call until its Reply.
+//!
+//! A Call's life is [`CallPhase`]. The engine never owns the memory of a Call: it tells the
+//! upper layer, by one event for each Call, when the peer can no longer reach it. Until then
+//! every exposure is in `exposures`, and `live` says which are still in force.
+
+use crate::api::{
+    Call, CallError, CloseReason, Event, IncomingReply, MAX_PARTS, MAX_RESULTS, Part, SlotId,
+};
+use crate::connection::{Connection, count};
+use crate::ids::{Kind, work_id};
+use crate::outline::{MAX_SEGMENTS, Outline};
+use crate::phase::{CallEvent, CallPhase, Phase};
+use crate::receives::Buffer;
+use crate::setup::VERSION_TWO_BYTES;
+use crate::slots::Slots;
+use crate::work::{Io, Posted, Refused, Span, WorkError};
+use crate::xids::Xids;
+use arrayvec::ArrayVec;
+use rpcrdma_wire::{Handle, Version, Xid};
+use std::collections::VecDeque;
+
+/// What a Call becomes once nothing of it is exposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Its Reply goes up.
+    Deliver,
+    /// It has failed.
+    Fail(CallError),
+    /// The upper layer looks for more room.
+    NeedRoom { segment: u32, length: u32 },
+    /// Nobody wants it.
+    Cancel,
+    /// It is sent again.
+    Requeue,
+}
+
+/// One Call this side makes.
+pub(crate) struct Outgoing {
+    pub(crate) phase: CallPhase,
+    pub(crate) then: Then,
+    pub(crate) xid: Xid,
+    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
+    pub(crate) results: ArrayVec<Span, MAX_RESULTS>,
+    pub(crate) reply: Option<Span>,
+    /// Handles given to the peer for this Call.
+    pub(crate) exposures: ArrayVec<Handle, MAX_SEGMENTS>,
+    /// Which of them are still in force, by place.
+    pub(crate) live: u32,
+    /// Retirements that have not completed.
+    pub(crate) retiring: u8,
+    /// The handle the peer may invalidate (version two 6.2.3).
+    pub(crate) named: Option<Handle>,
+    /// The receive buffer with the Reply.
+    pub(crate) held: Option<Buffer>,
+    pub(crate) body: Span,
+    pub(crate) written: [Option<u32>; MAX_RESULTS],
+}
+
+impl Outgoing {
+    fn empty() -> Self {
+        Self {
+            phase: CallPhase::Free,
+            then: Then::Deliver,
+            xid: Xid(0),
+            parts: ArrayVec::new(),
+            results: ArrayVec::new(),
+            reply: None,
+            exposures: ArrayVec::new(),
+            live: 0,
+            retiring: 0,
+            named: None,
+            held: None,
+            body: Span::default(),
+            written: [None; MAX_RESULTS],
+        }
+    }
+}
+
+/// All Calls this side makes on one connection.
+pub(crate) struct Requester {
+    pub(crate) slots: Slots<Outgoing>,
+    pub(crate) xids: Xids,
+    /// Slots in phase `Queued`, in order.
+    queue: VecDeque<u16>,
+    /// What the peer last granted, one at least.
+    granted: u32,
+    /// Calls sent and not answered.
+    in_flight: u32,
+    /// A retirement was refused for want of room.
+    pub(crate) retire_again: bool,
+}
+
+impl Requester {
+    pub(crate) fn new(count: u16) -> Self {
+        Self {
+            slots: Slots::new(count, Outgoing::empty),
+            xids: Xids::new(count),
+            queue: VecDeque::with_capacity(usize::from(count)),
+            granted: 1,
+            in_flight: 0,
+            retire_again: false,
+        }
+    }
+
+    /// Before the first Reply exactly one Call may be out (8166 3.3.3, V2-17).
+    pub(crate) fn reset_credits(&mut self) {
+        self.granted = 1;
+        self.in_flight = 0;
+    }
+
+    /// A grant from the peer: zero counts as one (section 4), and no more than there are slots.
+    #[inline]
+    pub(crate) fn grant(&mut self, credits: u32) {
+        let most = u32::try_from(self.slots.len()).unwrap_or(u32::MAX).max(1);
+        self.granted = credits.clamp(1, most);
+    }
+
+    /// One Call fewer is in flight.
+    #[inline]
+    pub(crate) fn answered(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// What this side asks for in its Calls.
+    #[inline]
+    pub(crate) fn wanted(&self) -> u32 {
+        u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.used_count() == 0
+    }
+
+    pub(crate) fn only_queued(&self) -> bool {
+        self.slots.used_count() == self.queue.len()
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    fn unqueue(&mut self, slot: SlotId) {
+        self.queue.retain(|&index| index != slot.index);
+    }
+}
+
+impl Connection {
+    /// Credits of the forward or backward direction this side makes Calls in: in use, granted.
+    #[must_use]
+    pub fn requester_credits(&self) -> (u32, u32) {
+        (self.requester.in_flight, self.requester.granted)
+    }
+
+    /// True when [`Connection::submit`] would take a Call now.
+    #[must_use]
+    pub fn can_submit(&self) -> bool {
+        let taking = matches!(self.phase, Phase::Offering | Phase::Open)
+            || self.setup.replay && self.phase.is_over();
+        taking && self.requester.slots.free_count() > 0
+    }
+
+    /// True while no Call waits for a credit: another one would be sent at once.
+    #[must_use]
+    pub fn has_credit(&self) -> bool {
+        self.requester.queue.is_empty() && self.requester.in_flight < self.requester.granted
+    }
+
+    /// Octets of Reply, the RPC message alone, that are sure to come inline to a Call with
+    /// `results` Write chunks of one segment and no Reply chunk.
+    #[must_use]
+    pub fn reply_inline_bytes(&self, results: usize) -> u32 {
+        let version = self.version.unwrap_or(Version::One);
+        let header = rpcrdma_wire::emit::message_bytes(version, 0, results, results, None);
+        self.receive_bytes()
+            .saturating_sub(u32::try_from(header).unwrap_or(u32::MAX))
+    }
+
+    /// Takes a Call: sends it now, or as soon as the credits allow.
+    ///
+    /// [`Refused::Busy`]: no slot, or the xid is in flight. [`Refused::Unsupported`]: more parts
+    /// or segments than a header can name. [`Refused::Broken`]: the connection takes no Calls.
+    pub fn submit<'m>(&mut self, io: &mut impl Io<'m>, call: Call<'_>) -> Result<SlotId, Refused> {
+        if !self.can_submit() || self.requester.xids.find(call.xid).is_some() {
+            let over = self.phase.is_over() || self.phase == Phase::Draining;
+            return Err(if over && !self.setup.replay {
+                Refused::Broken
+            } else {
+                Refused::Busy
+            });
+        }
+        self.check(&call)?;
+        let slot = self.requester.slots.take().ok_or(Refused::Busy)?;
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return Err(Refused::Busy);
+        };
+        outgoing.xid = call.xid;
+        outgoing.parts.clear();
+        outgoing.parts.extend(call.parts.iter().copied());
+        outgoing.results.clear();
+        outgoing.results.extend(call.results.iter().copied());
+        outgoing.reply = call.reply;
+        self.requester.xids.insert(call.xid, slot.index);
+        self.step_call(io, slot, CallEvent::Submit);
+        self.requester.queue.push_back(slot.index);
+        self.pump(io);
+        Ok(slot)
+    }
+
+    /// A Call that no message can carry is refused before it takes a slot. The smallest inline
+    /// limit makes the most segments, so what passes here can always be sent.
+    fn check(&self, call: &Call<'_>) -> Result<(), Refused> {
+        if call.parts.len() > MAX_PARTS || call.results.len() > MAX_RESULTS {
+            return Err(Refused::Unsupported);
+        }
+        if call.results.is_empty() && call.reply.is_none() {
+            let total: u64 = call.parts.iter().map(|part| u64::from(part.span.len)).sum();
+            if total <= 512 {
+                return Ok(());
+            }
+        }
+        let outline = |limit| {
+            Outline::of(
+                Version::Two,
+                limit,
+                self.setup.segment_bytes,
+                call.parts,
+                call.results,
+                call.reply,
+            )
+        };
+        match (outline(0x400), outline(VERSION_TWO_BYTES)) {
+            (Some(_), Some(_)) => Ok(()),
+            _ => Err(Refused::Unsupported),
+        }
+    }
+
+    /// Sends queued Calls while there are credits.
+    pub(crate) fn pump<'m>(&mut self, io: &mut impl Io<'m>) {
+        while self.may_launch()
+            && let Some(&index) = self.requester.queue.front()
+            && let Some(slot) = self.requester.slots.id_at(index)
+        {
+            match self.launch(io, slot) {
+                Ok(()) => {
+                    self.requester.queue.pop_front();
+                    self.requester.in_flight = self.requester.in_flight.saturating_add(1);
+                    count(&mut io.counters().calls_out);
+                    self.step_call(io, slot, CallEvent::Launch);
+                }
+                Err(Refused::Busy) => return,
+                Err(_) => {
+                    self.fail(io, CloseReason::Work(WorkError::Transport));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A credit is free, and the version is known or a Call is what asks for it (V2-17).
+    #[inline]
+    fn may_launch(&self) -> bool {
+        let ready = match self.phase {
+            Phase::Open => true,
+            Phase::Draining => self.version.is_some(),
+            Phase::Offering => !self.properties.offer_is_out(),
+            _ => false,
+        };
+        ready && self.requester.in_flight < self.requester.granted
+    }
+
+    /// After [`Event::NeedsRoom`]: the same Call again, with larger results or reply memory.
+    pub fn resubmit<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        results: &[Span],
+        reply: Option<Span>,
+    ) -> Event {
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return Event::None;
+        };
+        if outgoing.phase != CallPhase::Starved || results.len() > MAX_RESULTS {
+            return Event::None;
+        }
+        outgoing.results.clear();
+        outgoing.results.extend(results.iter().copied());
+        outgoing.reply = reply;
+        self.enqueue_again(io, slot);
+        self.pump(io);
+        Event::None
+    }
+
+    fn enqueue_again<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
+        self.step_call(io, slot, CallEvent::Requeue);
+        if let Some(outgoing) = self.requester.slots.get_mut(slot) {
+            let xid = outgoing.xid;
+            if self.requester.xids.find(xid).is_none() {
+                self.requester.xids.insert(xid, slot.index);
+            }
+            self.requester.queue.push_back(slot.index);
+        }
+    }
+
+    /// The Reply in this slot: from [`Event::Reply`] until finished.
+    #[must_use]
+    pub fn reply(&self, slot: SlotId) -> Option<IncomingReply> {
+        let outgoing = self.requester.slots.get(slot)?;
+        (outgoing.phase == CallPhase::Answered).then_some(IncomingReply {
+            body: outgoing.body,
+            written: outgoing.written,
+        })
+    }
+
+    /// The upper layer is done with a Reply: its receive is posted again, the slot is free.
+    pub fn finish<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+        match self.requester.slots.get(slot) {
+            Some(outgoing) if outgoing.phase == CallPhase::Answered => self.end_call(io, slot),
+            _ => {}
+        }
+        Event::None
+    }
+
+    /// Nobody waits for this Call any more. [`Event::Cancelled`], now or later, gives its memory
+    /// back (8166 4.4.1).
+    pub fn cancel<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return Event::None;
+        };
+        count(&mut io.counters().calls_cancelled);
+        match outgoing.phase {
+            CallPhase::Queued => {
+                self.requester.unqueue(slot);
+                self.end_call(io, slot);
+                Event::Cancelled(slot)
+            }
+            CallPhase::Answered | CallPhase::Starved => {
+                self.end_call(io, slot);
+                Event::Cancelled(slot)
+            }
+            CallPhase::Sent | CallPhase::Settling => {
+                outgoing.then = Then::Cancel;
+                self.step_call(io, slot, CallEvent::Forsake);
+                Event::None
+            }
+            CallPhase::Free | CallPhase::Forsaken => Event::None,
+        }
+    }
+
+    /// Frees a slot, its xid and its receive.
+    pub(crate) fn end_call<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
+        self.step_call(io, slot, CallEvent::End);
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return;
+        };
+        let (xid, held) = (outgoing.xid, outgoing.held.take());
+        if self.requester.xids.find(xid) == Some(slot.index) {
+            self.requester.xids.remove(xid);
+        }
+        self.requester.slots.free(slot);
+        if let Some(buffer) = held {
+            self.repost(io, buffer);
+        }
+        self.end_if_quiet(io);
+    }
+
+    /// Moves a Call; a step that must not happen ends the connection.
+    #[inline]
+    pub(crate) fn step_call<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, event: CallEvent) {
+        let next = self.requester.slots.get_mut(slot).map(|outgoing| {
+            let next = outgoing.phase.next(event);
+            if let Ok(phase) = next {
+                outgoing.phase = phase;
+            }
+            next
+        });
+        if !matches!(next, Some(Ok(_))) {
+            self.illegal(io);
+        }
+    }
+
+    /// The Call has its answer, whatever that is: ends its exposures, then does `then`.
+    pub(crate) fn settle_call<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        then: Then,
+    ) -> Event {
+        self.step_call(io, slot, CallEvent::Answer);
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return Event::None;
+        };
+        if outgoing.then != Then::Cancel {
+            outgoing.then = then;
+        }
+        if self.retire_all(io, slot) {
+            self.conclude(io, slot)
+        } else {
+            Event::None
+        }
+    }
+
+    /// Ends what is still exposed of a Call. True when nothing is any more.
+    fn retire_all<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> bool {
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return false;
+        };
+        let (mut pending, mut failed) = (0u32, false);
+        for (place, &handle) in outgoing.exposures.iter().enumerate() {
+            let bit = 1u32 << (place & 31);
+            if outgoing.live & bit == 0 {
+                continue;
+            }
+            match io.retire(handle, work_id(Kind::Retire, slot)) {
+                Ok(Posted::Done) => count(&mut io.counters().local_invalidations),
+                Ok(Posted::Pending) => {
+                    outgoing.retiring = outgoing.retiring.saturating_add(1);
+                    pending = pending.saturating_add(1);
+                }
+                Err(Refused::Busy) => {
+                    self.requester.retire_again = true;
+                    continue;
+                }
+                Err(_) => failed = true,
+            }
+            outgoing.live &= !bit;
+        }
+        let done = outgoing.live == 0 && outgoing.retiring == 0;
+        self.outstanding = self.outstanding.saturating_add(pending);
+        if failed {
+            self.fail(io, CloseReason::Invalidation);
+        }
+        done
+    }
+
+    /// A retirement completed. One that failed ends the connection before any Reply goes up
+    /// (V1-11).
+    pub(crate) fn retire_done<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        result: Result<(), WorkError>,
+    ) -> Event {
+        if result.is_err() {
+            self.fail(io, CloseReason::Invalidation);
+        }
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return Event::None;
+        };
+        outgoing.retiring = outgoing.retiring.saturating_sub(1);
+        count(&mut io.counters().local_invalidations);
+        if outgoing.retiring == 0 && outgoing.live == 0 && outgoing.phase == CallPhase::Settling {
+            return self.conclude(io, slot);
+        }
+        Event::None
+    }
+
+    /// Nothing of the Call is exposed any more: what was decided for it happens.
+    fn conclude<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+        let over = self.phase.is_over();
+        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+            return Event::None;
+        };
+        outgoing.exposures.clear();
+        let then = match outgoing.then {
+            // A Reply, or an invalidation, that came with the connection's end is not to be trusted.
+            Then::Deliver | Then::NeedRoom { .. } if over => self.after_loss(),
+            then => then,
+        };
+        match then {
+            Then::Deliver => self.deliver(io, slot),
+            Then::Fail(error) => {
+                count(&mut io.counters().calls_failed);
+                self.end_call(io, slot);
+                Event::Failed(slot, error)
+            }
+            Then::NeedRoom { segment, length } => {
+                self.step_call(io, slot, CallEvent::Starve);
+                Event::NeedsRoom {
+                    slot,
+                    segment,
+                    length,
+                }
+            }
+            Then::Cancel => {
+                self.end_call(io, slot);
+                Event::Cancelled(slot)
+            }
+            Then::Requeue => {
+                let held = self
+                    .requester
+                    .slots
+                    .get_mut(slot)
+                    .and_then(|call| call.held.take());
+                if let Some(buffer) = held {
+                    self.repost(io, buffer);
+                }
+                count(&mut io.counters().calls_replayed);
+                self.enqueue_again(io, slot);
+                self.look_again();
+                Event::None
+            }
+        }
+    }
+
+    /// What a Call becomes that had no Reply when the connection was lost.
+    fn after_loss(&self) -> Then {
+        match self.setup.replay {
+            true => Then::Requeue,
+            false => Then::Fail(CallError::ConnectionLost),
+        }
+    }
+
+    /// Goes on with retirements that found no room, and with queued Calls.
+    pub(crate) fn resume_requester<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        if std::mem::take(&mut self.requester.retire_again) {
+            let stuck = self
+                .requester
+                .slots
+                .first_used(|call| call.phase == CallPhase::Settling && call.live != 0);
+            if let Some(slot) = stuck
+                && self.retire_all(io, slot)
+            {
+                self.requester.retire_again = true;
+                return self.conclude(io, slot);
+            }
+        }
+        self.pump(io);
+        Event::None
+    }
+
+    /// One Call of a broken connection: its exposures end, and the upper layer is told.
+    pub(crate) fn unwind_requester<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        let replay = self.setup.replay;
+        let next = self.requester.slots.first_used(|call| match call.phase {
+            CallPhase::Sent | CallPhase::Forsaken => true,
+            CallPhase::Queued => !replay,
+            CallPhase::Settling => call.live != 0,
+            _ => false,
+        });
+        let Some(slot) = next else {
+            return Event::None;
+        };
+        self.look_again();
+        let settling = self
+            .requester
+            .slots
+            .get(slot)
+            .is_some_and(|call| call.phase == CallPhase::Settling);
+        if settling {
+            return if self.retire_all(io, slot) {
+                self.conclude(io, slot)
+            } else {
+                Event::None
+            };
+        }
+        self.requester.unqueue(slot);
+        self.requester.answered();
+        self.settle_call(io, slot, self.after_loss())
+    }
+}

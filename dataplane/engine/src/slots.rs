@@ -1,0 +1,106 @@
+//! A fixed table of slots with generations: allocated once, reused for ever.
+
+use crate::api::SlotId;
+
+struct Entry<T> {
+    generation: u16,
+    used: bool,
+    value: T,
+}
+
+/// Slots for one kind of RPC of one connection.
+pub(crate) struct Slots<T> {
+    entries: Box<[Entry<T>]>,
+    free: Vec<u16>,
+}
+
+impl<T> Slots<T> {
+    /// `count` free slots.
+    pub(crate) fn new(count: u16, mut make: impl FnMut() -> T) -> Self {
+        let entry = |_| Entry {
+            generation: 0,
+            used: false,
+            value: make(),
+        };
+        Self {
+            entries: (0..count).map(entry).collect(),
+            free: (0..count).rev().collect(),
+        }
+    }
+
+    /// Takes a free slot.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<SlotId> {
+        let index = self.free.pop()?;
+        let entry = self.entries.get_mut(usize::from(index))?;
+        entry.used = true;
+        Some(SlotId {
+            index,
+            generation: entry.generation,
+        })
+    }
+
+    /// Frees a slot; its id, and every copy of it, is stale from now on.
+    #[inline]
+    pub(crate) fn free(&mut self, id: SlotId) {
+        if let Some(entry) = self.entries.get_mut(usize::from(id.index))
+            && entry.used
+            && entry.generation == id.generation
+        {
+            entry.used = false;
+            entry.generation = entry.generation.wrapping_add(1);
+            self.free.push(id.index);
+        }
+    }
+
+    /// The slot, unless the id is stale.
+    #[inline]
+    pub(crate) fn get(&self, id: SlotId) -> Option<&T> {
+        let entry = self.entries.get(usize::from(id.index))?;
+        (entry.used && entry.generation == id.generation).then_some(&entry.value)
+    }
+
+    /// The slot, unless the id is stale.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: SlotId) -> Option<&mut T> {
+        let entry = self.entries.get_mut(usize::from(id.index))?;
+        (entry.used && entry.generation == id.generation).then_some(&mut entry.value)
+    }
+
+    /// The id of the slot in use at `index`.
+    #[inline]
+    pub(crate) fn id_at(&self, index: u16) -> Option<SlotId> {
+        let entry = self.entries.get(usize::from(index))?;
+        entry.used.then_some(SlotId {
+            index,
+            generation: entry.generation,
+        })
+    }
+
+    /// The ids of all slots in use, looked up as the walk goes on.
+    pub(crate) fn first_used(&self, mut wanted: impl FnMut(&T) -> bool) -> Option<SlotId> {
+        self.entries.iter().zip(0u16..).find_map(|(entry, index)| {
+            (entry.used && wanted(&entry.value)).then_some(SlotId {
+                index,
+                generation: entry.generation,
+            })
+        })
+    }
+
+    /// How many are free.
+    #[inline]
+    pub(crate) fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// How many are in use.
+    #[inline]
+    pub(crate) fn used_count(&self) -> usize {
+        self.entries.len().saturating_sub(self.free.len())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}

@@ -7,7 +7,9 @@ use nfs3_server::nfs3_types::nfs3::{
     FSF3_CANSETTIME, FSF3_HOMOGENEOUS, FSF3_SYMLINK, FSINFO3resok, createverf3, fattr3, filename3,
     nfspath3, nfsstat3, nfstime3, post_op_attr, sattr3, stable_how,
 };
-use nfs3_server::vfs::{FileHandleU64, NfsFileSystem, NfsReadFileSystem, ReadDirPlusIterator};
+use nfs3_server::vfs::{
+    FileHandleU64, NfsFileSystem, NfsReadFileSystem, ReadDirPlusIterator, VFSCapabilities,
+};
 
 impl NfsReadFileSystem for Mirror {
     type Handle = FileHandleU64;
@@ -72,6 +74,13 @@ impl NfsReadFileSystem for Mirror {
 }
 
 impl NfsFileSystem for Mirror {
+    fn capabilities(&self) -> VFSCapabilities {
+        match self.read_only {
+            true => VFSCapabilities::ReadOnly,
+            false => VFSCapabilities::ReadWrite,
+        }
+    }
+
     async fn setattr(&self, file: &FileHandleU64, wanted: sattr3) -> Result<fattr3, nfsstat3> {
         self.state().set(file.as_u64(), &wanted)
     }

@@ -35,6 +35,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 /// The exported directory.
 pub(super) struct Mirror {
     state: Mutex<State>,
+    pub(super) read_only: bool,
 }
 
 /// What changes.
@@ -45,13 +46,14 @@ pub(super) struct State {
 
 impl Mirror {
     /// Exports `path`, which must be a directory.
-    pub(super) fn open(path: &Path) -> Result<Self, Errno> {
+    pub(super) fn open(path: &Path, read_only: bool) -> Result<Self, Errno> {
         let state = State {
             tree: Tree::open(path)?,
             files: Files::default(),
         };
         Ok(Self {
             state: Mutex::new(state),
+            read_only,
         })
     }
 

@@ -1,7 +1,7 @@
 //! The embedded NFSv3 server: a directory of the local file system, read-write, on loopback.
 //!
 //! Protocol and transport are the crate `nfs3_server`; the file system is ours ([`mirror`] and
-//! what it stands on). MOUNT and NFS answer on one port, and the exported path is `/`.
+//! what it stands on). MOUNT and NFS answer on one port; the exported path is [`EXPORT_PATH`].
 //!
 //! It is a demonstration backend, and the test of everything in front of it: whoever may
 //! connect to the loopback port has the rights of the user who started it, within the
@@ -26,12 +26,16 @@ mod tests;
 use mirror::Mirror;
 use nfs3_server::tcp::{NFSTcp, NFSTcpListener};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::Notify;
+
+/// What clients mount. Not `/`: libnfs takes the part before the last slash of a URL for the
+/// path to mount, and of `nfs://host/file` nothing is left.
+pub const EXPORT_PATH: &str = "/export";
 
 /// How long the server waits before it accepts again after accepting has failed, which it
 /// does when the process has run out of descriptors.
@@ -46,19 +50,22 @@ pub struct Export {
 }
 
 impl Export {
-    /// Serves `directory` on 127.0.0.1 at `port`, or at a free port where that is zero.
+    /// Serves `directory` at `listen`, a loopback address of IPv4; port 0 is any that is free.
+    /// With `read_only`, whatever would change something is refused with `NFS3ERR_ROFS`.
     ///
     /// # Errors
     ///
-    /// The directory cannot be opened, the port is taken, or there is no thread to be had.
-    pub fn start(directory: &Path, port: u16) -> io::Result<Self> {
-        let mirror = Mirror::open(directory)?;
+    /// The directory cannot be opened, the address is another or taken, or there is no thread
+    /// to be had.
+    pub fn start(directory: &Path, listen: SocketAddr, read_only: bool) -> io::Result<Self> {
+        let mut address = loopback(listen)?;
+        let mirror = Mirror::open(directory, read_only)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let bind = format!("{}:{port}", Ipv4Addr::LOCALHOST);
-        let listener = runtime.block_on(NFSTcpListener::bind(&bind, mirror))?;
-        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.get_listen_port());
+        let mut listener = runtime.block_on(NFSTcpListener::bind(&address.to_string(), mirror))?;
+        listener.with_export_name(EXPORT_PATH);
+        address.set_port(listener.get_listen_port());
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
         let serve = move || {
@@ -107,5 +114,17 @@ async fn accept_for_ever(listener: &NFSTcpListener<Mirror>) {
             tracing::warn!(%error, "the embedded NFS server cannot accept connections");
         }
         tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+/// The server crate reads its address from a text that ends at the first colon, and anybody
+/// who reaches the port may do anything: so IPv4, and loopback.
+fn loopback(listen: SocketAddr) -> io::Result<SocketAddrV4> {
+    match listen {
+        SocketAddr::V4(address) if address.ip().is_loopback() => Ok(address),
+        other => Err(io::Error::new(
+            io::ErrorKind::AddrNotAvailable,
+            format!("the embedded NFS server listens on 127.0.0.0/8 alone, not on {other}"),
+        )),
     }
 }

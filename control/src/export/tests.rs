@@ -24,7 +24,7 @@ struct Exported {
 impl Exported {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mirror = Mirror::open(directory.path()).unwrap();
+        let mirror = Mirror::open(directory.path(), false).unwrap();
         Self { directory, mirror }
     }
 

@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The lengths of the files copied, octets: nothing, one, around a page and an inline
 /// threshold, a larger one, around the longest READ and WRITE, and many of those.
@@ -40,6 +40,8 @@ pub struct Plan {
     pub nfs: SocketAddr,
     /// Where MOUNT is served; on the same host.
     pub mount: SocketAddr,
+    /// The path to mount.
+    pub path: String,
     /// The served directory, where it can be looked at.
     pub on_disk: Option<PathBuf>,
     /// What the files' contents are made from.
@@ -53,11 +55,12 @@ pub struct Plan {
 impl Plan {
     /// The usual plan: all of [`LENGTHS`], ten seconds of patience.
     #[must_use]
-    pub fn new(nfs: SocketAddr, mount: SocketAddr, on_disk: Option<PathBuf>) -> Self {
+    pub fn new(nfs: SocketAddr, mount: SocketAddr, path: &str, on_disk: Option<PathBuf>) -> Self {
         let patience = Duration::from_secs(10);
         Self {
             nfs,
             mount,
+            path: path.to_owned(),
             on_disk,
             seed: 0x7270_6372,
             lengths: LENGTHS.to_vec(),
@@ -77,7 +80,7 @@ pub fn run(plan: &Plan, progress: &Progress) -> Report {
         files: Vec::new(),
         operations: Vec::new(),
     };
-    match Session::mount(plan.nfs, plan.mount, plan.patience) {
+    match Session::mount(plan) {
         Ok(mut session) => {
             if let Err(error) = exercise(plan, &mut session, progress, &mut report) {
                 report.failures.push(format!("{error:#}"));
@@ -177,13 +180,13 @@ impl Copy<'_> {
             .map(|path| sum_of(&path.join(self.name)))
             .transpose()?;
         let file = session.lookup(directory, self.name)?;
-        let start = Instant::now();
+        let before = session.waited;
         let mut sum = Sum::default();
         session.read_all(&file, |octets| {
             sum.add(octets);
             progress.advance(octets.len() as u64);
         })?;
-        let read_ns = nanoseconds(start.elapsed());
+        let read_ns = nanoseconds(session.waited - before);
         Ok(FileReport {
             name: self.name.to_owned(),
             bytes: self.bytes,
@@ -205,7 +208,7 @@ impl Copy<'_> {
         let mut sum = Sum::default();
         let mut piece = vec![0; session.write_bytes()];
         let mut offset = 0;
-        let start = Instant::now();
+        let before = session.waited;
         while offset < self.bytes {
             let left = usize::try_from(self.bytes - offset).unwrap_or(usize::MAX);
             let length = left.min(piece.len());
@@ -217,7 +220,7 @@ impl Copy<'_> {
             progress.advance(piece.len() as u64);
         }
         session.commit(file)?;
-        Ok((sum.finish(), nanoseconds(start.elapsed())))
+        Ok((sum.finish(), nanoseconds(session.waited - before)))
     }
 }
 

@@ -37,9 +37,9 @@ pub struct FileReport {
     pub sha256_on_disk: Option<String>,
     /// SHA-256 of what was read back.
     pub sha256_read: String,
-    /// From the first WRITE to the end of the COMMIT, nanoseconds.
+    /// Waited for WRITEs and the COMMIT, one after the other, nanoseconds.
     pub write_ns: u64,
-    /// All READs, nanoseconds.
+    /// Waited for READs, one after the other, nanoseconds.
     pub read_ns: u64,
 }
 

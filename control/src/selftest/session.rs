@@ -1,5 +1,6 @@
 //! One mounted export, and the calls that the self-test makes on it, each of them timed.
 
+use super::Plan;
 use super::report::Latencies;
 use super::transport::{Patience, Wire, finish};
 use anyhow::{Context, Result, anyhow, bail};
@@ -11,7 +12,6 @@ use nfs3_client::nfs3_types::nfs3::{
 };
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
 use nfs3_client::{Nfs3Connection, Nfs3ConnectionBuilder, RpcError};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Most octets of one READ or WRITE, whatever the server would take.
@@ -26,6 +26,8 @@ pub(super) struct Session {
     write_bytes: u32,
     /// How long each operation took.
     pub(super) latencies: Latencies,
+    /// How long all of them took together.
+    pub(super) waited: Duration,
 }
 
 /// One name of a listing.
@@ -36,27 +38,50 @@ pub(super) struct Listed {
 }
 
 impl Session {
-    /// Mounts `/`.
-    pub(super) fn mount(nfs: SocketAddr, mount: SocketAddr, patience: Duration) -> Result<Self> {
+    /// Mounts the plan's path.
+    pub(super) fn mount(plan: &Plan) -> Result<Self> {
+        let &Plan {
+            nfs,
+            mount,
+            patience,
+            ref path,
+            ..
+        } = plan;
         if nfs.ip() != mount.ip() {
             bail!("NFS at {nfs} and MOUNT at {mount}: the client wants both on one host");
         }
-        let builder = Nfs3ConnectionBuilder::new(Patience(patience), nfs.ip().to_string(), "/")
+        let builder = Nfs3ConnectionBuilder::new(Patience(patience), nfs.ip().to_string(), path)
             .connect_from_privileged_port(false)
             .nfs3_port(nfs.port())
             .mount_port(mount.port());
         let mut latencies = Latencies::default();
-        let connection = latencies
-            .time("MNT", || finish(builder.mount()))
-            .with_context(|| format!("cannot mount / from {mount}"))?;
+        let start = Instant::now();
+        let connection =
+            finish(builder.mount()).with_context(|| format!("cannot mount {path} from {mount}"))?;
+        latencies.record("MNT", start.elapsed());
         let mut session = Self {
             connection,
             read_bytes: TRANSFER_BYTES,
             write_bytes: TRANSFER_BYTES,
             latencies,
+            waited: Duration::ZERO,
         };
         session.ask_sizes()?;
         Ok(session)
+    }
+
+    /// Makes one call, and takes the time.
+    fn call<T>(
+        &mut self,
+        operation: &'static str,
+        call: impl AsyncFnOnce(&mut Nfs3Connection<Wire>) -> T,
+    ) -> T {
+        let start = Instant::now();
+        let result = finish(call(&mut self.connection));
+        let took = start.elapsed();
+        self.waited += took;
+        self.latencies.record(operation, took);
+        result
     }
 
     pub(super) fn root(&self) -> nfs_fh3 {
@@ -67,10 +92,7 @@ impl Session {
         let args = FSINFO3args {
             fsroot: self.root(),
         };
-        let connection = &mut self.connection;
-        let info = self
-            .latencies
-            .time("FSINFO", || finish(connection.fsinfo(&args)));
+        let info = self.call("FSINFO", async |nfs| nfs.fsinfo(&args).await);
         let info = accepted("FSINFO", info)?;
         self.read_bytes = info.rtmax.clamp(1, TRANSFER_BYTES);
         self.write_bytes = info.wtmax.clamp(1, TRANSFER_BYTES);
@@ -82,10 +104,7 @@ impl Session {
             where_: place(parent, name),
             attributes: sattr3::default(),
         };
-        let connection = &mut self.connection;
-        let made = self
-            .latencies
-            .time("MKDIR", || finish(connection.mkdir(&args)));
+        let made = self.call("MKDIR", async |nfs| nfs.mkdir(&args).await);
         handle("MKDIR", accepted("MKDIR", made)?.obj)
     }
 
@@ -100,10 +119,7 @@ impl Session {
             where_: place(parent, name),
             how,
         };
-        let connection = &mut self.connection;
-        let made = self
-            .latencies
-            .time("CREATE", || finish(connection.create(&args)));
+        let made = self.call("CREATE", async |nfs| nfs.create(&args).await);
         handle("CREATE", accepted("CREATE", made)?.obj)
     }
 
@@ -111,10 +127,7 @@ impl Session {
         let args = LOOKUP3args {
             what: place(parent, name),
         };
-        let connection = &mut self.connection;
-        let found = self
-            .latencies
-            .time("LOOKUP", || finish(connection.lookup(&args)));
+        let found = self.call("LOOKUP", async |nfs| nfs.lookup(&args).await);
         Ok(accepted("LOOKUP", found)?.object)
     }
 
@@ -135,10 +148,7 @@ impl Session {
                 stable: stable_how::UNSTABLE,
                 data: Opaque::borrowed(rest),
             };
-            let connection = &mut self.connection;
-            let result = self
-                .latencies
-                .time("WRITE", || finish(connection.write(&args)));
+            let result = self.call("WRITE", async |nfs| nfs.write(&args).await);
             match accepted("WRITE", result)?.count as usize {
                 0 => bail!("WRITE: the server took nothing and called it success"),
                 count if count > rest.len() => {
@@ -156,10 +166,7 @@ impl Session {
             offset: 0,
             count: 0,
         };
-        let connection = &mut self.connection;
-        let result = self
-            .latencies
-            .time("COMMIT", || finish(connection.commit(&args)));
+        let result = self.call("COMMIT", async |nfs| nfs.commit(&args).await);
         accepted("COMMIT", result).map(|_| ())
     }
 
@@ -172,10 +179,7 @@ impl Session {
                 offset,
                 count: self.read_bytes,
             };
-            let connection = &mut self.connection;
-            let result = self
-                .latencies
-                .time("READ", || finish(connection.read(&args)));
+            let result = self.call("READ", async |nfs| nfs.read(&args).await);
             let read = accepted("READ", result)?;
             if read.data.len() != read.count as usize || read.count > self.read_bytes {
                 bail!(
@@ -209,10 +213,7 @@ impl Session {
                 dircount,
                 maxcount,
             };
-            let connection = &mut self.connection;
-            let result = self
-                .latencies
-                .time("READDIRPLUS", || finish(connection.readdirplus(&args)));
+            let result = self.call("READDIRPLUS", async |nfs| nfs.readdirplus(&args).await);
             let page = accepted("READDIRPLUS", result)?;
             cookieverf = page.cookieverf;
             let entries = page.reply.entries.into_inner();
@@ -249,17 +250,11 @@ impl Session {
             where_: place(parent, name),
             symlink,
         };
-        let connection = &mut self.connection;
-        let made = self
-            .latencies
-            .time("SYMLINK", || finish(connection.symlink(&args)));
+        let made = self.call("SYMLINK", async |nfs| nfs.symlink(&args).await);
         let args = READLINK3args {
             symlink: handle("SYMLINK", accepted("SYMLINK", made)?.obj)?,
         };
-        let connection = &mut self.connection;
-        let read = self
-            .latencies
-            .time("READLINK", || finish(connection.readlink(&args)));
+        let read = self.call("READLINK", async |nfs| nfs.readlink(&args).await);
         let path = accepted("READLINK", read)?.data.0.into_owned();
         String::from_utf8(path).context("READLINK: not the path that was written")
     }
@@ -269,10 +264,7 @@ impl Session {
             from: place(parent, from),
             to: place(parent, to),
         };
-        let connection = &mut self.connection;
-        let result = self
-            .latencies
-            .time("RENAME", || finish(connection.rename(&args)));
+        let result = self.call("RENAME", async |nfs| nfs.rename(&args).await);
         accepted("RENAME", result).map(|_| ())
     }
 
@@ -280,10 +272,7 @@ impl Session {
         let args = REMOVE3args {
             object: place(parent, name),
         };
-        let connection = &mut self.connection;
-        let result = self
-            .latencies
-            .time("REMOVE", || finish(connection.remove(&args)));
+        let result = self.call("REMOVE", async |nfs| nfs.remove(&args).await);
         accepted("REMOVE", result).map(|_| ())
     }
 
@@ -291,20 +280,8 @@ impl Session {
         let args = RMDIR3args {
             object: place(parent, name),
         };
-        let connection = &mut self.connection;
-        let result = self
-            .latencies
-            .time("RMDIR", || finish(connection.rmdir(&args)));
+        let result = self.call("RMDIR", async |nfs| nfs.rmdir(&args).await);
         accepted("RMDIR", result).map(|_| ())
-    }
-}
-
-impl Latencies {
-    fn time<T>(&mut self, operation: &'static str, call: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let result = call();
-        self.record(operation, start.elapsed());
-        result
     }
 }
 

@@ -1,18 +1,22 @@
 //! The self-test against the embedded server directly, with nothing in between.
 
 use super::*;
-use crate::export::Export;
-use std::net::TcpListener;
+use crate::export::{EXPORT_PATH, Export};
+use std::net::{Ipv4Addr, TcpListener};
+
+fn serve(directory: &Path) -> Export {
+    Export::start(directory, (Ipv4Addr::LOCALHOST, 0).into(), false).unwrap()
+}
 
 fn plan(export: &Export, directory: &Path) -> Plan {
     let address = SocketAddr::from(export.address());
-    Plan::new(address, address, Some(directory.to_owned()))
+    Plan::new(address, address, EXPORT_PATH, Some(directory.to_owned()))
 }
 
 #[test]
 fn passes_against_the_embedded_server() {
     let directory = tempfile::tempdir().unwrap();
-    let export = Export::start(directory.path(), 0).unwrap();
+    let export = serve(directory.path());
     let mut plan = plan(&export, directory.path());
     // The longest file is for optimised builds: here a tenth of it will do.
     *plan.lengths.last_mut().unwrap() = 6 << 20;
@@ -38,7 +42,7 @@ fn passes_against_the_embedded_server() {
 #[test]
 fn notices_another_file_on_disk() {
     let (served, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let export = Export::start(served.path(), 0).unwrap();
+    let export = serve(served.path());
     let scratch = other
         .path()
         .join(format!("self-test-{}", std::process::id()));
@@ -57,7 +61,10 @@ fn a_server_that_hangs_up_is_a_failure_and_not_a_wait() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let peer = std::thread::spawn(move || drop(listener.accept().unwrap()));
-    let report = run(&Plan::new(address, address, None), &Progress::silent());
+    let report = run(
+        &Plan::new(address, address, EXPORT_PATH, None),
+        &Progress::silent(),
+    );
     peer.join().unwrap();
     assert!(!report.passed);
     assert!(
@@ -70,7 +77,7 @@ fn a_server_that_hangs_up_is_a_failure_and_not_a_wait() {
 #[test]
 fn json_has_sums_and_percentiles() {
     let directory = tempfile::tempdir().unwrap();
-    let export = Export::start(directory.path(), 0).unwrap();
+    let export = serve(directory.path());
     let mut plan = plan(&export, directory.path());
     plan.lengths = vec![1];
     let report = serde_json::to_value(run(&plan, &Progress::silent())).unwrap();
@@ -80,4 +87,26 @@ fn json_has_sums_and_percentiles() {
         report["files"][0]["sha256_on_disk"]
     );
     assert!(report["operations"][0]["p99_ns"].is_u64());
+}
+
+#[test]
+fn a_read_only_export_refuses_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let export = Export::start(directory.path(), (Ipv4Addr::LOCALHOST, 0).into(), true).unwrap();
+    let report = run(&plan(&export, directory.path()), &Progress::silent());
+    assert_eq!(report.failures, ["MKDIR: NFS3ERR_ROFS"]);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_embedded_server_listens_on_loopback_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    for address in ["0.0.0.0:0", "[::1]:0", "192.0.2.1:0"] {
+        let error = Export::start(directory.path(), address.parse().unwrap(), false).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            std::io::ErrorKind::AddrNotAvailable,
+            "{address}"
+        );
+    }
 }

@@ -1,18 +1,18 @@
 //! Who may connect.
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A block of IP addresses: CIDR notation, `192.0.2.0/24` or `2001:db8::/32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Network {
-    address: IpAddr,
-    prefix: u8,
-}
+/// 127.0.0.0/8 and ::1/128.
+const LOOPBACK: [IpNet; 2] = [
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
+];
 
-/// Why a text is no [`Network`].
+/// Why a text is no block of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotNetwork {
+pub(crate) enum NotBlock {
     /// What stands before the slash is no address.
     Address,
     /// What stands behind it is no number, or more than the address has bits.
@@ -23,83 +23,56 @@ pub(crate) enum NotNetwork {
     /// Address bits are set beyond the prefix.
     HostBits {
         /// The block that was probably meant.
-        meant: Network,
+        meant: IpNet,
     },
 }
 
-impl Network {
-    /// 127.0.0.0/8.
-    pub const LOOPBACK_V4: Network =
-        Network { address: IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), prefix: 8 };
-    /// ::1/128.
-    pub const LOOPBACK_V6: Network =
-        Network { address: IpAddr::V6(Ipv6Addr::LOCALHOST), prefix: 128 };
-
-    /// Reads CIDR notation; a bare address is a block of one.
-    pub(crate) fn parse(text: &str) -> Result<Network, NotNetwork> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| NotNetwork::Address)?;
-        let max = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            None => max,
-            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
-                let number: u8 = digits.parse().map_err(|_| NotNetwork::Prefix { max })?;
-                Some(number).filter(|&n| n <= max).ok_or(NotNetwork::Prefix { max })?
-            }
-            Some(_) => return Err(NotNetwork::Prefix { max }),
-        };
-        let meant = Network { address: mask(address, prefix), prefix };
-        if meant.address == address { Ok(meant) } else { Err(NotNetwork::HostBits { meant }) }
-    }
-
-    /// Whether an address lies in the block. An IPv4 address that arrived on an IPv6 socket
-    /// (`::ffff:192.0.2.1`) counts as the IPv4 address it is.
-    #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        address.is_ipv4() == self.address.is_ipv4() && mask(address, self.prefix) == self.address
+/// Reads CIDR notation; a bare address is a block of one.
+pub(crate) fn block(text: &str) -> Result<IpNet, NotBlock> {
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().map_err(|_| NotBlock::Address)?;
+    let one = IpNet::from(address);
+    let Some(prefix) = prefix else { return Ok(one) };
+    let max = one.max_prefix_len();
+    let digits = prefix.bytes().all(|b| b.is_ascii_digit());
+    let prefix = prefix
+        .parse::<u8>()
+        .ok()
+        .filter(|_| digits)
+        .ok_or(NotBlock::Prefix { max })?;
+    let block = IpNet::new(address, prefix).map_err(|_| NotBlock::Prefix { max })?;
+    let meant = block.trunc();
+    if meant == block {
+        Ok(block)
+    } else {
+        Err(NotBlock::HostBits { meant })
     }
 }
 
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
-}
-
-/// The first `prefix` bits of an address, the rest zero.
-fn mask(address: IpAddr, prefix: u8) -> IpAddr {
-    let prefix = u32::from(prefix);
-    match address {
-        IpAddr::V4(v4) => {
-            let keep = u32::MAX.checked_shl(32u32.saturating_sub(prefix)).unwrap_or(0);
-            IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & keep))
-        }
-        IpAddr::V6(v6) => {
-            let keep = u128::MAX.checked_shl(128u32.saturating_sub(prefix)).unwrap_or(0);
-            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & keep))
-        }
-    }
+/// Whether an address lies in a block. An IPv4 address that arrived on an IPv6 socket
+/// (`::ffff:192.0.2.1`) counts as the IPv4 address it is.
+fn holds(block: &IpNet, address: IpAddr) -> bool {
+    block.contains(&address.to_canonical())
 }
 
 /// The TCP clients that may connect to a back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Networks(pub Vec<Network>);
+pub struct Networks(pub Vec<IpNet>);
 
 impl Networks {
     /// Loopback alone: the default.
     #[must_use]
     pub fn loopback() -> Networks {
-        Networks(vec![Network::LOOPBACK_V4, Network::LOOPBACK_V6])
+        Networks(LOOPBACK.to_vec())
     }
 
     /// Whether a client at this address may connect.
     #[must_use]
     pub fn permits(&self, client: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(client))
+        self.0.iter().any(|block| holds(block, client))
     }
 }
 
@@ -115,7 +88,7 @@ pub enum Peer {
     /// `"memory"`: every endpoint of this process.
     Memory,
     /// Peers of fabrics that go by IP addresses.
-    Network(Network),
+    Network(IpNet),
 }
 
 impl fmt::Display for Peer {
@@ -135,8 +108,8 @@ impl Peers {
     /// Loopback and the memory fabric alone: the default.
     #[must_use]
     pub fn local() -> Peers {
-        let loopback = [Network::LOOPBACK_V4, Network::LOOPBACK_V6].map(Peer::Network);
-        Peers([&[Peer::Memory], &loopback[..]].concat())
+        let [v4, v6] = LOOPBACK.map(Peer::Network);
+        Peers(vec![Peer::Memory, v4, v6])
     }
 
     /// Whether endpoints of this process may connect by the memory fabric.
@@ -148,7 +121,7 @@ impl Peers {
     /// Whether a peer at this address may connect by another fabric.
     #[must_use]
     pub fn permits(&self, peer: IpAddr) -> bool {
-        let hit = |entry: &Peer| matches!(entry, Peer::Network(block) if block.contains(peer));
+        let hit = |entry: &Peer| matches!(entry, Peer::Network(block) if holds(block, peer));
         self.0.iter().any(hit)
     }
 }
@@ -189,22 +162,27 @@ mod tests {
             ("::/0", "fe80::1", "10.0.0.1"),
             ("10.0.0.0/8", "::ffff:10.1.2.3", "::ffff:11.1.2.3"),
         ] {
-            let block = Network::parse(block).unwrap();
-            assert!(block.contains(ip(inside)), "{block} {inside}");
-            assert!(!block.contains(ip(outside)), "{block} {outside}");
+            let block = super::block(block).unwrap();
+            assert!(holds(&block, ip(inside)), "{block} {inside}");
+            assert!(!holds(&block, ip(outside)), "{block} {outside}");
         }
     }
 
     #[test]
     fn what_is_no_block_is_refused_by_kind() {
-        assert_eq!(Network::parse("192.0.2/24"), Err(NotNetwork::Address));
-        assert_eq!(Network::parse("host/24"), Err(NotNetwork::Address));
-        for prefix in ["192.0.2.0/33", "192.0.2.0/", "192.0.2.0/+8", "192.0.2.0/999"] {
-            assert_eq!(Network::parse(prefix), Err(NotNetwork::Prefix { max: 32 }), "{prefix}");
+        assert_eq!(block("192.0.2/24"), Err(NotBlock::Address));
+        assert_eq!(block("host/24"), Err(NotBlock::Address));
+        for prefix in [
+            "192.0.2.0/33",
+            "192.0.2.0/",
+            "192.0.2.0/+8",
+            "192.0.2.0/999",
+        ] {
+            assert_eq!(block(prefix), Err(NotBlock::Prefix { max: 32 }), "{prefix}");
         }
-        assert_eq!(Network::parse("::/129"), Err(NotNetwork::Prefix { max: 128 }));
-        let meant = Network::parse("192.0.2.0/24").unwrap();
-        assert_eq!(Network::parse("192.0.2.1/24"), Err(NotNetwork::HostBits { meant }));
+        assert_eq!(block("::/129"), Err(NotBlock::Prefix { max: 128 }));
+        let meant = block("192.0.2.0/24").unwrap();
+        assert_eq!(block("192.0.2.1/24"), Err(NotBlock::HostBits { meant }));
     }
 
     #[test]

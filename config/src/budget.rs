@@ -23,10 +23,10 @@
 //! Not in the arena, but on the heap and preallocated too: the engine's slots, reckoned at
 //! [`SLOT_BYTES`] for each credit of either direction.
 
-use crate::plan::Transport;
+use crate::plan::{Fabric, Plan, Transport};
 
 /// Receives of a connection beyond those its credits need.
-pub const CONTROL_RECEIVES: u32 = 2;
+pub const CONTROL_RECEIVES: u64 = 2;
 /// Heap octets reckoned for each slot of a connection: the call's own state, its posted
 /// receives, its share of the completion tables.
 pub const SLOT_BYTES: u64 = 512;
@@ -39,7 +39,7 @@ const GRAIN: u64 = 256;
 const WHOLE: u64 = 64 << 10;
 
 /// What the plan costs in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// How many lcores.
     pub lcores: u64,
@@ -70,7 +70,9 @@ impl Budget {
     /// connection is there, octets; `None` when not even the needed memory is there.
     #[must_use]
     pub fn shared_bytes(&self) -> Option<u64> {
-        self.memory_bytes.checked_sub(self.receives_bytes).filter(|&b| b >= self.progress_bytes)
+        self.memory_bytes
+            .checked_sub(self.receives_bytes)
+            .filter(|&b| b >= self.progress_bytes)
     }
 }
 
@@ -80,7 +82,7 @@ pub struct Cost {
     /// The endpoint's name.
     pub name: String,
     /// Receives that stay posted.
-    pub receives: u32,
+    pub receives: u64,
     /// Arena octets of one receive.
     pub receive_bytes: u64,
     /// Arena octets of all its receives.
@@ -101,23 +103,64 @@ pub fn pooled(bytes: u64) -> Option<u64> {
 
 /// Cost of one connection that speaks as `transport` says.
 ///
-/// Cannot overflow: each factor is a `u32` in range (2^32 receives of 2^33 octets at most are
-/// below 2^66 only on paper; the ranges of the configuration end at 1,090 receives of 64 KiB),
-/// and arithmetic saturates all the same.
+/// The ranges of the configuration keep this far from overflow (1,090 receives of 64 KiB);
+/// beyond them it saturates, and then fits no memory.
 pub(crate) fn cost(name: &str, transport: &Transport) -> Cost {
     let slots = u64::from(transport.credits).saturating_add(transport.backward_credits.into());
-    let receives = transport
-        .credits
-        .saturating_add(transport.backward_credits)
-        .saturating_add(CONTROL_RECEIVES);
+    let receives = slots.saturating_add(CONTROL_RECEIVES);
     let receive_bytes = pooled(transport.inline_bytes.into()).unwrap_or(u64::MAX);
     Cost {
         name: name.to_owned(),
         receives,
         receive_bytes,
-        connection_bytes: receive_bytes.saturating_mul(receives.into()),
+        connection_bytes: receive_bytes.saturating_mul(receives),
         slot_bytes: slots.saturating_mul(SLOT_BYTES),
     }
+}
+
+/// The budget of a plan; looks at its runtime and its endpoints alone.
+pub(crate) fn of(plan: &Plan) -> Budget {
+    let lcores = plan.runtime.lcores.len() as u64;
+    let costs: Vec<Cost> = endpoints(plan)
+        .map(|(name, _, transport)| cost(name, transport))
+        .collect();
+    let dearest = costs
+        .iter()
+        .map(|cost| cost.connection_bytes)
+        .max()
+        .unwrap_or(0);
+    let pinned = endpoints(plan).any(|(_, fabric, _)| fabric.locks_memory());
+    let total_bytes = plan.runtime.memory_bytes.saturating_mul(lcores);
+    Budget {
+        lcores,
+        connections_max: plan.runtime.connections_max,
+        memory_bytes: plan.runtime.memory_bytes,
+        receives_bytes: dearest.saturating_mul(plan.runtime.connections_max.into()),
+        progress_bytes: endpoints(plan)
+            .map(|(_, _, it)| progress(it))
+            .max()
+            .unwrap_or(0),
+        endpoints: costs,
+        total_bytes,
+        memlock_bytes: if pinned { total_bytes } else { 0 },
+    }
+}
+
+/// Fronts, backs and services: name, fabric, transport.
+fn endpoints(plan: &Plan) -> impl Iterator<Item = (&str, Fabric, &Transport)> {
+    let fronts = plan
+        .fronts
+        .iter()
+        .map(|it| (it.name.as_str(), it.fabric, &it.transport));
+    let backs = plan
+        .backs
+        .iter()
+        .map(|it| (it.name.as_str(), it.fabric, &it.transport));
+    let services = plan
+        .services
+        .iter()
+        .map(|it| (it.name.as_str(), it.fabric, &it.transport));
+    fronts.chain(backs).chain(services)
 }
 
 /// Octets that must be left for work in progress by one endpoint's limits.

@@ -6,13 +6,43 @@
 //! opens a socket, never looks at the machine on its own (what it has to know comes in as
 //! [`Machine`]), and depends on no other crate of the project.
 //!
+//! ```
+//! let machine = rpcrdma_config::Machine { cores: vec![0, 1], status_socket: "/run/s".into() };
+//! let text = "[[service]]\nname = 'bench'\nlisten = 'bench'\ncredit = 4\n";
+//! let error = rpcrdma_config::parse("a.toml", text, &machine).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "a.toml:4:1: service.credit = 4: unknown key; known here: \
+//!      name, fabric, listen, allow, transport"
+//! );
+//! ```
+//!
 //! Start reading at [`plan`], then `schema.rs` (every key as data), `file.rs` (the mirror of the
-//! file), `resolve.rs` (mirror to plan).
+//! file), `resolve.rs` (mirror to plan), `check.rs` (what values do to each other).
 
 #![forbid(unsafe_code)]
 
 pub mod allow;
 pub mod budget;
+mod check;
+mod embedded;
+mod error;
+mod file;
+mod form;
+mod machine;
+mod near;
+mod parse;
 pub mod plan;
+mod print;
+mod reference;
+mod resolve;
+mod schema;
+mod section;
+mod words;
 
+pub use embedded::{EMBEDDED, embedded};
+pub use error::{Error, Place, Problem};
+pub use machine::{Environment, Machine, status_sockets};
+pub use parse::{load, parse};
 pub use plan::Plan;
+pub use reference::reference;

@@ -273,11 +273,11 @@ pub struct Transport {
     /// in version one. At least 4096 with version two.
     pub inline_bytes: u32,
     /// Calls in flight, forward: the most granted as responder, the most asked for as requester.
-    pub credits: u32,
+    pub credits: u16,
     /// Backward Calls that are taken: the BRS property.
     pub backward: Backward,
     /// Calls in flight, backward (RFC 8167); zero with [`Backward::None`].
-    pub backward_credits: u32,
+    pub backward_credits: u16,
     /// Offer and use Send With Invalidate.
     pub remote_invalidate: bool,
     /// How long a first message may stay without an answer (V2-09).
@@ -310,12 +310,12 @@ pub enum Backward {
 pub struct Properties {
     /// Off: procs 6 to 9 are answered INVAL_OPTION, and none is sent (V2-02).
     pub enabled: bool,
-    /// UPDPROPs that a peer may send in a second, in the long run (V2-13).
-    pub updates_per_second: u32,
-    /// UPDPROPs that a peer may send at once before that rate counts.
-    pub updates_burst: u32,
+    /// UPDPROPs that a peer may send in a second (V2-13).
+    pub updates_per_second: u16,
     /// Properties in one message.
     pub values_max: u32,
+    /// Data of one property, octets.
+    pub value_bytes_max: u32,
 }
 
 /// `transport.limits`: what a peer's headers may ask for. Beyond: ERR_CHUNK or BAD_XDR (V1-06).
@@ -336,9 +336,7 @@ pub struct Limits {
 /// `transport.kept_replies`: bounds, for each connection, on replies kept for a retry (V2-20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptReplies {
-    /// How many; zero: none is kept.
-    pub replies: u32,
-    /// Octets of them all.
+    /// Octets of them all; zero: none is kept. There are at most `credits` of them.
     pub bytes: u32,
     /// For how long.
     pub age: Duration,

@@ -1,0 +1,375 @@
+//! The mirror of the file: each table as a structure, each value optional and with its place.
+//!
+//! Reading it applies the rules that concern one value alone. What is absent stays absent:
+//! defaults and inheritance belong to `resolve.rs`, rules over several values to `check.rs`.
+
+use crate::allow::{Networks, Peers};
+use crate::error::Origin;
+use crate::form::{self, Lcores};
+use crate::plan::{BackendAddress, Backward, Fabric, Hugepages, Programs, SourcePort};
+use crate::schema as key;
+use crate::section::{At, Section};
+use crate::words::IdleWord;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A value that may be absent.
+pub(crate) type Maybe<T> = Option<At<T>>;
+
+/// The whole file.
+pub(crate) struct File {
+    pub(crate) runtime: Runtime,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) socket: Maybe<Option<PathBuf>>,
+    pub(crate) transport: Transport,
+    pub(crate) fronts: Vec<Front>,
+    pub(crate) backs: Vec<Back>,
+    pub(crate) services: Vec<Service>,
+    pub(crate) export: Option<Export>,
+}
+
+impl File {
+    pub(crate) fn read(root: &Section<'_>, cores: &[usize]) -> File {
+        File {
+            runtime: Runtime::read(
+                root.table(&key::RUNTIME_TABLE).as_ref(),
+                &root.origin,
+                cores,
+            ),
+            metrics: root.table(&key::METRICS_TABLE).as_ref().map(Metrics::read),
+            socket: root
+                .table(&key::STATUS_TABLE)
+                .and_then(|status| status.text(&key::STATUS_SOCKET, form::socket)),
+            transport: Transport::below(root),
+            fronts: root
+                .tables(&key::FRONT_TABLES)
+                .iter()
+                .map(Front::read)
+                .collect(),
+            backs: root
+                .tables(&key::BACK_TABLES)
+                .iter()
+                .map(Back::read)
+                .collect(),
+            services: root
+                .tables(&key::SERVICE_TABLES)
+                .iter()
+                .map(Service::read)
+                .collect(),
+            export: root.table(&key::EXPORT_TABLE).as_ref().map(Export::read),
+        }
+    }
+}
+
+/// `[runtime]`.
+pub(crate) struct Runtime {
+    pub(crate) origin: Origin,
+    pub(crate) lcores: Maybe<Lcores>,
+    pub(crate) idle: Maybe<IdleWord>,
+    pub(crate) idle_spin: Maybe<u32>,
+    pub(crate) memory: Maybe<u32>,
+    pub(crate) hugepages: Maybe<Hugepages>,
+    pub(crate) connections: Maybe<u32>,
+    pub(crate) drain_timeout: Maybe<u32>,
+}
+
+impl Runtime {
+    fn read(table: Option<&Section<'_>>, root: &Origin, cores: &[usize]) -> Runtime {
+        let integer = |key| table.and_then(|table| table.integer(key));
+        let expected = "\"auto\", a count or a list";
+        Runtime {
+            origin: table.map_or_else(|| root.absent("runtime"), |table| table.origin.clone()),
+            lcores: table.and_then(|table| {
+                table.value(&key::LCORES, expected, |value, elements| {
+                    form::lcores(value, elements, cores)
+                })
+            }),
+            idle: table.and_then(|table| table.word(&key::IDLE)),
+            idle_spin: integer(&key::IDLE_SPIN),
+            memory: integer(&key::MEMORY),
+            hugepages: table.and_then(|table| table.word(&key::HUGEPAGES)),
+            connections: integer(&key::CONNECTIONS),
+            drain_timeout: integer(&key::DRAIN),
+        }
+    }
+}
+
+/// `[metrics]`.
+pub(crate) struct Metrics {
+    pub(crate) address: Maybe<SocketAddr>,
+    pub(crate) public: Maybe<bool>,
+}
+
+impl Metrics {
+    fn read(table: &Section<'_>) -> Metrics {
+        Metrics {
+            address: table.text(&key::METRICS_ADDRESS, form::listen),
+            public: table.flag(&key::METRICS_PUBLIC),
+        }
+    }
+}
+
+/// A `transport` table, or its absence: then everything in it is absent.
+#[derive(Clone, Default)]
+pub(crate) struct Transport {
+    pub(crate) version_max: Maybe<u32>,
+    pub(crate) inline: Maybe<u32>,
+    pub(crate) credits: Maybe<u32>,
+    pub(crate) backward: Maybe<Backward>,
+    pub(crate) backward_credits: Maybe<u32>,
+    pub(crate) remote_invalidate: Maybe<bool>,
+    pub(crate) negotiate_timeout: Maybe<u32>,
+    pub(crate) version_memory: Maybe<u32>,
+    pub(crate) unbound_reply: Maybe<u32>,
+    pub(crate) properties: Properties,
+    pub(crate) limits: Limits,
+    pub(crate) kept: Kept,
+}
+
+impl Transport {
+    fn below(parent: &Section<'_>) -> Transport {
+        let Some(table) = parent.table(&key::TRANSPORT_TABLE) else {
+            return Transport::default();
+        };
+        Transport {
+            version_max: table.integer(&key::VERSION_MAX),
+            inline: table.integer(&key::INLINE),
+            credits: table.integer(&key::CREDITS),
+            backward: table.word(&key::BACKWARD),
+            backward_credits: table.integer(&key::BACKWARD_CREDITS),
+            remote_invalidate: table.flag(&key::REMOTE_INVALIDATE),
+            negotiate_timeout: table.integer(&key::NEGOTIATE_TIMEOUT),
+            version_memory: table.integer(&key::VERSION_MEMORY),
+            unbound_reply: table.integer(&key::UNBOUND_REPLY),
+            properties: Properties::below(&table),
+            limits: Limits::below(&table),
+            kept: Kept::below(&table),
+        }
+    }
+}
+
+impl Transport {
+    /// This table laid over another: what is absent here is taken from there.
+    pub(crate) fn over(&self, base: &Transport) -> Transport {
+        Transport {
+            version_max: first(&self.version_max, &base.version_max),
+            inline: first(&self.inline, &base.inline),
+            credits: first(&self.credits, &base.credits),
+            backward: first(&self.backward, &base.backward),
+            backward_credits: first(&self.backward_credits, &base.backward_credits),
+            remote_invalidate: first(&self.remote_invalidate, &base.remote_invalidate),
+            negotiate_timeout: first(&self.negotiate_timeout, &base.negotiate_timeout),
+            version_memory: first(&self.version_memory, &base.version_memory),
+            unbound_reply: first(&self.unbound_reply, &base.unbound_reply),
+            properties: Properties {
+                enabled: first(&self.properties.enabled, &base.properties.enabled),
+                updates: first(&self.properties.updates, &base.properties.updates),
+                values: first(&self.properties.values, &base.properties.values),
+                value_bytes: first(&self.properties.value_bytes, &base.properties.value_bytes),
+            },
+            limits: Limits {
+                read_segments: first(&self.limits.read_segments, &base.limits.read_segments),
+                write_chunks: first(&self.limits.write_chunks, &base.limits.write_chunks),
+                chunk_segments: first(&self.limits.chunk_segments, &base.limits.chunk_segments),
+                call: first(&self.limits.call, &base.limits.call),
+                reply: first(&self.limits.reply, &base.limits.reply),
+            },
+            kept: Kept {
+                bytes: first(&self.kept.bytes, &base.kept.bytes),
+                age: first(&self.kept.age, &base.kept.age),
+            },
+        }
+    }
+}
+
+fn first<T: Clone>(own: &Maybe<T>, base: &Maybe<T>) -> Maybe<T> {
+    own.as_ref().or(base.as_ref()).cloned()
+}
+
+/// `transport.properties`.
+#[derive(Clone, Default)]
+pub(crate) struct Properties {
+    pub(crate) enabled: Maybe<bool>,
+    pub(crate) updates: Maybe<u32>,
+    pub(crate) values: Maybe<u32>,
+    pub(crate) value_bytes: Maybe<u32>,
+}
+
+impl Properties {
+    fn below(transport: &Section<'_>) -> Properties {
+        let Some(table) = transport.table(&key::PROPERTIES_TABLE) else {
+            return Properties::default();
+        };
+        Properties {
+            enabled: table.flag(&key::PROPERTIES_ENABLED),
+            updates: table.integer(&key::UPDATES),
+            values: table.integer(&key::VALUES),
+            value_bytes: table.integer(&key::VALUE_BYTES),
+        }
+    }
+}
+
+/// `transport.limits`.
+#[derive(Clone, Default)]
+pub(crate) struct Limits {
+    pub(crate) read_segments: Maybe<u32>,
+    pub(crate) write_chunks: Maybe<u32>,
+    pub(crate) chunk_segments: Maybe<u32>,
+    pub(crate) call: Maybe<u32>,
+    pub(crate) reply: Maybe<u32>,
+}
+
+impl Limits {
+    fn below(transport: &Section<'_>) -> Limits {
+        let Some(table) = transport.table(&key::LIMITS_TABLE) else {
+            return Limits::default();
+        };
+        Limits {
+            read_segments: table.integer(&key::READ_SEGMENTS),
+            write_chunks: table.integer(&key::WRITE_CHUNKS),
+            chunk_segments: table.integer(&key::CHUNK_SEGMENTS),
+            call: table.integer(&key::CALL_BYTES),
+            reply: table.integer(&key::REPLY_BYTES),
+        }
+    }
+}
+
+/// `transport.kept_replies`.
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
+    pub(crate) bytes: Maybe<u32>,
+    pub(crate) age: Maybe<u32>,
+}
+
+impl Kept {
+    fn below(transport: &Section<'_>) -> Kept {
+        let Some(table) = transport.table(&key::KEPT_TABLE) else {
+            return Kept::default();
+        };
+        Kept {
+            bytes: table.integer(&key::KEPT_BYTES),
+            age: table.integer(&key::KEPT_AGE),
+        }
+    }
+}
+
+/// What fronts and services have in common: a place in a fabric where peers arrive.
+pub(crate) struct Listener {
+    pub(crate) name: Maybe<String>,
+    pub(crate) fabric: Maybe<Fabric>,
+    pub(crate) listen: Maybe<String>,
+    pub(crate) allow: Maybe<Peers>,
+    pub(crate) transport: Transport,
+}
+
+impl Listener {
+    fn read(table: &Section<'_>) -> Listener {
+        table.require(&[&key::NAME, &key::LISTEN]);
+        Listener {
+            name: table.text(&key::NAME, form::name),
+            fabric: table.text(&key::FABRIC, form::fabric),
+            listen: table.text(&key::LISTEN, form::name),
+            allow: table.value(&key::PEERS, "a list", form::peers),
+            transport: Transport::below(table),
+        }
+    }
+}
+
+/// `[[front]]`.
+pub(crate) struct Front {
+    pub(crate) listener: Listener,
+    pub(crate) backends: Vec<Backend>,
+}
+
+impl Front {
+    fn read(table: &Section<'_>) -> Front {
+        table.require(&[&key::BACKEND_TABLES]);
+        Front {
+            listener: Listener::read(table),
+            backends: table
+                .tables(&key::BACKEND_TABLES)
+                .iter()
+                .map(Backend::read)
+                .collect(),
+        }
+    }
+}
+
+/// `[[front.backend]]`.
+pub(crate) struct Backend {
+    pub(crate) programs: Maybe<Programs>,
+    pub(crate) address: Maybe<BackendAddress>,
+    pub(crate) connect_timeout: Maybe<u32>,
+    pub(crate) keepalive: Maybe<u32>,
+    pub(crate) source_port: Maybe<SourcePort>,
+}
+
+impl Backend {
+    fn read(table: &Section<'_>) -> Backend {
+        table.require(&[&key::PROGRAMS, &key::BACKEND_ADDRESS]);
+        Backend {
+            programs: table.value(&key::PROGRAMS, "a list or \"others\"", form::programs),
+            address: table.text(&key::BACKEND_ADDRESS, form::backend),
+            connect_timeout: table.integer(&key::CONNECT_TIMEOUT),
+            keepalive: table.integer(&key::KEEPALIVE),
+            source_port: table.word(&key::SOURCE_PORT),
+        }
+    }
+}
+
+/// `[[back]]`.
+pub(crate) struct Back {
+    pub(crate) name: Maybe<String>,
+    pub(crate) listen: Maybe<SocketAddr>,
+    pub(crate) allow: Maybe<Networks>,
+    pub(crate) keepalive: Maybe<u32>,
+    pub(crate) fabric: Maybe<Fabric>,
+    pub(crate) upstream: Maybe<String>,
+    pub(crate) transport: Transport,
+}
+
+impl Back {
+    fn read(table: &Section<'_>) -> Back {
+        table.require(&[&key::NAME, &key::TCP_LISTEN, &key::UPSTREAM]);
+        Back {
+            name: table.text(&key::NAME, form::name),
+            listen: table.text(&key::TCP_LISTEN, form::listen),
+            allow: table.value(&key::NETWORKS, "a list", form::networks),
+            keepalive: table.integer(&key::KEEPALIVE),
+            fabric: table.text(&key::FABRIC, form::fabric),
+            upstream: table.text(&key::UPSTREAM, form::name),
+            transport: Transport::below(table),
+        }
+    }
+}
+
+/// `[[service]]`.
+pub(crate) struct Service {
+    pub(crate) listener: Listener,
+}
+
+impl Service {
+    fn read(table: &Section<'_>) -> Service {
+        Service {
+            listener: Listener::read(table),
+        }
+    }
+}
+
+/// `[export]`.
+pub(crate) struct Export {
+    pub(crate) directory: Maybe<PathBuf>,
+    pub(crate) listen: Maybe<SocketAddr>,
+    pub(crate) read_only: Maybe<bool>,
+}
+
+impl Export {
+    fn read(table: &Section<'_>) -> Export {
+        table.require(&[&key::DIRECTORY]);
+        Export {
+            directory: table.text(&key::DIRECTORY, form::directory),
+            listen: table.text(&key::EXPORT_LISTEN, form::listen),
+            read_only: table.flag(&key::READ_ONLY),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Values with a form of their own: names, addresses, paths, lists.
+
+use crate::allow::{self, Networks, NotBlock, Peer, Peers};
+use crate::plan::{BackendAddress, Fabric, Programs};
+use crate::section::{Elements, NO_WORD, Reading, Refusal, number};
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use toml::de::{DeInteger, DeValue};
+
+/// The longest name, in octets.
+const NAME_MAX: usize = 64;
+/// The longest path of a unix-domain socket, in octets: `sun_path` with its final zero is 108.
+const SOCKET_PATH_MAX: usize = 107;
+
+/// A name: of an endpoint, or an address in the memory fabric.
+pub(crate) fn name(text: &str) -> Result<String, Refusal> {
+    let remedy = format!("use 1 to {NAME_MAX} of a-z A-Z 0-9 - _ .");
+    if text.is_empty() {
+        return Err(Refusal::new("is empty", remedy));
+    }
+    if text.len() > NAME_MAX {
+        return Err(Refusal::new(
+            format!("is longer than {NAME_MAX} octets"),
+            remedy,
+        ));
+    }
+    match text
+        .chars()
+        .find(|&c| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))
+    {
+        Some(other) => Err(Refusal::new(format!("has {other:?} in it"), remedy)),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// A fabric of this build.
+pub(crate) fn fabric(text: &str) -> Result<Fabric, Refusal> {
+    if let Some(&fabric) = Fabric::ALL.iter().find(|fabric| fabric.name() == text) {
+        return Ok(fabric);
+    }
+    let names: Vec<_> = Fabric::ALL
+        .iter()
+        .map(|f| format!("\"{}\"", f.name()))
+        .collect();
+    let remedy = format!("this build has {}", names.join(", "));
+    let what = match text {
+        "verbs" | "iwarp-sctp" => "a fabric that this build does not have",
+        _ => "no fabric of this name",
+    };
+    Err(Refusal::new(what, remedy))
+}
+
+/// `IP:port`. A host name is refused: what is listened at must not depend on a resolver.
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, Refusal> {
+    text.parse().map_err(|_| {
+        let remedy = "write \"IP:port\", such as \"127.0.0.1:2049\" or \"[::1]:2049\"";
+        let what = match text.parse::<IpAddr>() {
+            Ok(_) => "has no port",
+            Err(_) if text.starts_with("localhost") => "is a host name, not an IP address",
+            Err(_) => "is no IP address with a port",
+        };
+        Refusal::new(what, remedy)
+    })
+}
+
+/// `host:port`, `[IPv6]:port` or `export`.
+pub(crate) fn backend(text: &str) -> Result<BackendAddress, Refusal> {
+    let remedy = "write \"host:port\", such as \"nfs.example.net:2049\" or \"[::1]:2049\", \
+                  or \"export\"";
+    let refuse = |what: &str| Refusal::new(what, remedy);
+    if text == "export" {
+        return Ok(BackendAddress::Export);
+    }
+    let (host, port) = text.rsplit_once(':').ok_or_else(|| refuse("has no port"))?;
+    let port = port
+        .parse::<u16>()
+        .ok()
+        .filter(|_| port.bytes().all(|b| b.is_ascii_digit()));
+    let port = port
+        .filter(|&port| port != 0)
+        .ok_or_else(|| refuse("has no port of 1 to 65535"))?;
+    let bare = match host
+        .strip_prefix('[')
+        .and_then(|inner| inner.strip_suffix(']'))
+    {
+        Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => inner,
+        Some(_) => return Err(refuse("has no IPv6 address in its brackets")),
+        None if host.contains(':') => return Err(refuse("has an IPv6 address without brackets")),
+        None => host,
+    };
+    let label = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    if bare.is_empty() || bare.len() > 253 || !bare.chars().all(label) {
+        return Err(refuse("has no host name or address before the port"));
+    }
+    Ok(BackendAddress::Tcp {
+        host: bare.to_owned(),
+        port,
+    })
+}
+
+/// An absolute path: a service has no working directory worth the name.
+pub(crate) fn directory(text: &str) -> Result<PathBuf, Refusal> {
+    let path = PathBuf::from(text);
+    if text.contains('\0') {
+        return Err(Refusal::new("has a zero octet in it", "remove it"));
+    }
+    if !path.is_absolute() {
+        return Err(Refusal::new(
+            "is not an absolute path",
+            "begin with a slash",
+        ));
+    }
+    Ok(path)
+}
+
+/// The path of the status socket; `None`: off.
+pub(crate) fn socket(text: &str) -> Result<Option<PathBuf>, Refusal> {
+    if text == "off" {
+        return Ok(None);
+    }
+    if text.len() > SOCKET_PATH_MAX {
+        let what = format!("is longer than the {SOCKET_PATH_MAX} octets of a socket's path");
+        return Err(Refusal::new(what, "choose a shorter one"));
+    }
+    let path = directory(text).map_err(|refusal| Refusal {
+        remedy: format!("{}, or write \"off\"", refusal.remedy),
+        ..refusal
+    })?;
+    Ok(Some(path))
+}
+
+/// One CIDR block.
+fn block(text: &str) -> Result<IpNet, Refusal> {
+    allow::block(text).map_err(|reason| match reason {
+        NotBlock::Address => Refusal::new(
+            "has no IP address before the slash",
+            "write a block such as \"192.0.2.0/24\" or \"2001:db8::/32\"",
+        ),
+        NotBlock::Prefix { max } => {
+            Refusal::new("has no prefix length", format!("end it in /0 to /{max}"))
+        }
+        NotBlock::HostBits { meant } => Refusal::new(
+            "has address bits set beyond its prefix",
+            format!("write \"{meant}\", or the address alone"),
+        ),
+    })
+}
+
+/// The clients of a back.
+pub(crate) fn networks(value: &DeValue<'_>, elements: &Elements<'_>) -> Reading<Networks> {
+    let Some(list) = value.as_array() else {
+        return Reading::WrongType;
+    };
+    elements
+        .read(list, "a string", |entry| entry.as_str().map(block))
+        .map(Networks)
+}
+
+/// The peers of a front or a service.
+pub(crate) fn peers(value: &DeValue<'_>, elements: &Elements<'_>) -> Reading<Peers> {
+    let Some(list) = value.as_array() else {
+        return Reading::WrongType;
+    };
+    let peer = |text: &str| match text {
+        "memory" => Ok(Peer::Memory),
+        _ => block(text).map(Peer::Network),
+    };
+    elements
+        .read(list, "a string", |entry| entry.as_str().map(peer))
+        .map(Peers)
+}
+
+/// The programs of a backend.
+pub(crate) fn programs(value: &DeValue<'_>, elements: &Elements<'_>) -> Reading<Programs> {
+    match value {
+        DeValue::String(text) if text == "others" => Reading::Value(Programs::Others),
+        DeValue::String(_) => {
+            let remedy = "give a list of program numbers, or \"others\"";
+            Reading::Refused(Refusal::new(NO_WORD, remedy))
+        }
+        DeValue::Array(list) if list.is_empty() => {
+            let remedy = "list its programs: NFS 100003, NFSACL 100227, MOUNT 100005";
+            Reading::Refused(Refusal::new("is empty", remedy))
+        }
+        DeValue::Array(list) => elements
+            .read(list, "a whole number", program)
+            .map(Programs::Listed),
+        _ => Reading::WrongType,
+    }
+}
+
+fn program(entry: &DeValue<'_>) -> Option<Result<u32, Refusal>> {
+    let number = number(entry.as_integer()?).and_then(|number| u32::try_from(number).ok());
+    Some(
+        number
+            .filter(|&number| number != 0)
+            .ok_or_else(|| Refusal::new("no program number", format!("give 1 to {}", u32::MAX))),
+    )
+}
+
+/// `runtime.lcores`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lcores {
+    Auto,
+    Count(usize),
+    Processors(Vec<usize>),
+}
+
+/// The lcores, against the processors that there are.
+pub(crate) fn lcores(
+    value: &DeValue<'_>,
+    elements: &Elements<'_>,
+    cores: &[usize],
+) -> Reading<Lcores> {
+    match value {
+        DeValue::String(text) if text == "auto" => Reading::Value(Lcores::Auto),
+        DeValue::String(_) => {
+            let remedy = "give \"auto\", a count or a list of processor numbers";
+            Reading::Refused(Refusal::new(NO_WORD, remedy))
+        }
+        DeValue::Integer(count) => lcore_count(count, cores.len()).map(Lcores::Count).into(),
+        DeValue::Array(list) if list.is_empty() => {
+            Reading::Refused(Refusal::new("is empty", "list at least one processor"))
+        }
+        DeValue::Array(list) => elements
+            .read(list, "a whole number", |entry| processor(entry, cores))
+            .map(Lcores::Processors),
+        _ => Reading::WrongType,
+    }
+}
+
+fn lcore_count(written: &DeInteger<'_>, have: usize) -> Result<usize, Refusal> {
+    let count = number(written).and_then(|number| usize::try_from(number).ok());
+    count
+        .filter(|count| (1..=have).contains(count))
+        .ok_or_else(|| {
+            let what = format!("out of range: this process may use {have} processors");
+            Refusal::new(what, format!("give 1 to {have}, or \"auto\""))
+        })
+}
+
+fn processor(entry: &DeValue<'_>, cores: &[usize]) -> Option<Result<usize, Refusal>> {
+    let number = number(entry.as_integer()?);
+    let core = number.and_then(|number| usize::try_from(number).ok());
+    Some(core.filter(|core| cores.contains(core)).ok_or_else(|| {
+        let what = "no processor that this process may use";
+        Refusal::new(what, format!("choose among {}", ranges(cores)))
+    }))
+}
+
+/// Numbers in ascending order, neighbours joined: `0-3, 8`.
+pub(crate) fn ranges(numbers: &[usize]) -> String {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    let runs = sorted.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let texts: Vec<_> = runs
+        .map(|run| match run {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_are_read_in_each_form() {
+        let tcp = |host: &str, port| {
+            Ok(BackendAddress::Tcp {
+                host: host.to_owned(),
+                port,
+            })
+        };
+        assert_eq!(backend("nfs:2049"), tcp("nfs", 2049));
+        assert_eq!(backend("192.0.2.1:1"), tcp("192.0.2.1", 1));
+        assert_eq!(backend("[2001:db8::1]:2049"), tcp("2001:db8::1", 2049));
+        assert_eq!(backend("export"), Ok(BackendAddress::Export));
+        for bad in [
+            "",
+            ":1",
+            "nfs",
+            "nfs:",
+            "nfs:0",
+            "nfs:+1",
+            "nfs:65536",
+            "::1:2049",
+            "a b:1",
+        ] {
+            assert!(backend(bad).is_err(), "{bad}");
+        }
+        for bad in ["[]:1", "[nfs]:1", "[::1:1", "nfs/x:1"] {
+            assert!(backend(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_joined_in_ranges() {
+        assert_eq!(ranges(&[3, 0, 1, 2, 8]), "0-3, 8");
+        assert_eq!(ranges(&[]), "");
+    }
+
+    #[test]
+    fn a_socket_path_fits_its_address() {
+        let longest = format!("/{}", "x".repeat(SOCKET_PATH_MAX - 1));
+        assert_eq!(socket(&longest), Ok(Some(PathBuf::from(&longest))));
+        assert!(socket(&format!("{longest}x")).is_err());
+        assert_eq!(socket("off"), Ok(None));
+        assert!(socket("run/x").is_err());
+    }
+}

@@ -1,0 +1,294 @@
+//! The effective plan for people: `--print`.
+
+use crate::budget::{Cost, MIB, mebibytes};
+use crate::form::ranges;
+use crate::plan::{
+    Back, Backend, Backward, Front, Idle, Plan, Programs, Service, SourcePort, Transport,
+    VersionMax,
+};
+use crate::words::Word;
+use std::fmt::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+impl Plan {
+    /// The effective plan as a table for people: lcores, memory, listeners, backends, who may
+    /// connect. Defaults are filled in; nothing here is meant to be parsed.
+    #[must_use]
+    pub fn print(&self) -> String {
+        let mut sheet = Sheet::default();
+        self.print_runtime(&mut sheet);
+        self.print_memory(&mut sheet);
+        self.print_endpoints(&mut sheet);
+        sheet.text
+    }
+
+    fn print_runtime(&self, sheet: &mut Sheet) {
+        let runtime = &self.runtime;
+        let lcores = runtime.lcores.len();
+        let idle = match runtime.idle {
+            Idle::Spin => "polls without end".to_owned(),
+            Idle::Adaptive { spin } => format!("polls {}, then sleeps", time(spin)),
+        };
+        sheet.head("runtime");
+        sheet.row(
+            "lcores",
+            format!("{lcores}, on processors {}", ranges(&runtime.lcores)),
+        );
+        sheet.row("idle", format!("an lcore without work {idle}"));
+        let connections = runtime.connections_max;
+        let all = u64::from(connections).saturating_mul(lcores as u64);
+        sheet.row(
+            "connections",
+            format!("{connections} on each lcore, {all} in total"),
+        );
+        sheet.row(
+            "drain",
+            format!("{} after SIGTERM", time(runtime.drain_timeout)),
+        );
+        let metrics = self
+            .metrics
+            .map(|metrics| format!("http://{}/metrics", metrics.address));
+        sheet.row("metrics", metrics.unwrap_or_else(|| "off".to_owned()));
+        let status = self
+            .status
+            .as_ref()
+            .map(|socket| socket.display().to_string());
+        sheet.row("status", status.unwrap_or_else(|| "off".to_owned()));
+    }
+
+    fn print_memory(&self, sheet: &mut Sheet) {
+        let budget = &self.budget;
+        let each = budget.memory_bytes / MIB;
+        let total = budget.total_bytes / MIB;
+        sheet.head("memory");
+        let pages = match self.runtime.hugepages {
+            crate::plan::Hugepages::Try => "huge pages where there are any",
+            crate::plan::Hugepages::Require => "huge pages",
+            crate::plan::Hugepages::Off => "ordinary pages",
+        };
+        sheet.row(
+            "arena",
+            format!("{each} MiB for each lcore, {total} MiB in total, {pages}"),
+        );
+        for cost in &budget.endpoints {
+            sheet.row("buffers", buffers(cost));
+        }
+        let receives = mebibytes(budget.receives_bytes);
+        sheet.row(
+            "receives",
+            format!("{receives} MiB with {} connections", budget.connections_max),
+        );
+        let shared = budget.shared_bytes().unwrap_or(0) / MIB;
+        sheet.row(
+            "payload",
+            format!("{shared} MiB left for longer Calls and Replies"),
+        );
+        sheet.row(
+            "RLIMIT_MEMLOCK",
+            match budget.memlock_bytes {
+                0 => "0: the memory fabric locks no memory".to_owned(),
+                bytes => format!("{bytes} octets, {} MiB", mebibytes(bytes)),
+            },
+        );
+    }
+
+    fn print_endpoints(&self, sheet: &mut Sheet) {
+        for back in &self.backs {
+            print_back(sheet, back);
+        }
+        for front in &self.fronts {
+            print_front(sheet, front);
+        }
+        for service in &self.services {
+            print_service(sheet, service);
+        }
+        if let Some(export) = &self.export {
+            let rights = if export.read_only {
+                "read only"
+            } else {
+                "read and write"
+            };
+            sheet.head("export");
+            sheet.row(
+                "directory",
+                format!("{}, {rights}", export.directory.display()),
+            );
+            sheet.row(
+                "listen",
+                format!("NFS and MOUNT version 3 on TCP {}", tcp(export.listen)),
+            );
+        }
+    }
+}
+
+/// The buffers of one connection.
+fn buffers(cost: &Cost) -> String {
+    format!(
+        "{}: {} receives of {} octets, {} KiB a connection, and {} KiB of slots",
+        cost.name,
+        cost.receives,
+        cost.receive_bytes,
+        cost.connection_bytes.div_ceil(1024),
+        cost.slot_bytes.div_ceil(1024),
+    )
+}
+
+fn print_back(sheet: &mut Sheet, back: &Back) {
+    sheet.head(&format!("back {}", back.name));
+    sheet.row("listen", format!("TCP {}", tcp(back.listen)));
+    sheet.row("allow", &back.allow);
+    sheet.row("keepalive", keepalive(back.keepalive));
+    sheet.row(
+        "upstream",
+        format!("{} in the {} fabric", back.upstream, back.fabric),
+    );
+    print_transport(sheet, &back.transport);
+}
+
+fn print_front(sheet: &mut Sheet, front: &Front) {
+    sheet.head(&format!("front {}", front.name));
+    sheet.row(
+        "listen",
+        format!("{} in the {} fabric", front.listen, front.fabric),
+    );
+    sheet.row("allow", &front.allow);
+    for backend in &front.backends {
+        sheet.row("backend", described(backend));
+    }
+    print_transport(sheet, &front.transport);
+}
+
+fn print_service(sheet: &mut Sheet, service: &Service) {
+    sheet.head(&format!("service {}", service.name));
+    sheet.row(
+        "listen",
+        format!("{} in the {} fabric", service.listen, service.fabric),
+    );
+    sheet.row("allow", &service.allow);
+    print_transport(sheet, &service.transport);
+}
+
+fn print_transport(sheet: &mut Sheet, it: &Transport) {
+    let versions = match it.version_max {
+        VersionMax::One => "one".to_owned(),
+        VersionMax::Two => format!(
+            "two, or one after {} without an answer (remembered for {})",
+            time(it.negotiate_timeout),
+            time(it.version_memory)
+        ),
+    };
+    sheet.row("version", versions);
+    sheet.row("inline", format!("{} octets", it.inline_bytes));
+    let backward = match it.backward {
+        Backward::None => "none backward".to_owned(),
+        kind => format!("{} backward ({})", it.backward_credits, kind.name()),
+    };
+    sheet.row("credits", format!("{}, {backward}", it.credits));
+    let invalidate = if it.remote_invalidate {
+        "where the peer can"
+    } else {
+        "off"
+    };
+    sheet.row("invalidation", format!("remote: {invalidate}"));
+    let limits = &it.limits;
+    sheet.row(
+        "calls",
+        format!(
+            "to {} octets, {} Read segments",
+            limits.call_bytes, limits.read_segments
+        ),
+    );
+    sheet.row(
+        "replies",
+        format!(
+            "to {} octets, {} Write chunks of {} segments; {} without a binding",
+            limits.reply_bytes, limits.write_chunks, limits.chunk_segments, it.unbound_reply_bytes
+        ),
+    );
+    if it.version_max == VersionMax::One {
+        return;
+    }
+    let kept = &it.kept_replies;
+    sheet.row(
+        "kept",
+        match kept.bytes {
+            0 => "no replies for a retry".to_owned(),
+            bytes => format!("{bytes} octets of replies for a retry, {}", time(kept.age)),
+        },
+    );
+    let properties = &it.properties;
+    sheet.row(
+        "properties",
+        match properties.enabled {
+            false => "off".to_owned(),
+            true => format!(
+                "{} of {} octets in a message, {} updates a second",
+                properties.values_max, properties.value_bytes_max, properties.updates_per_second
+            ),
+        },
+    );
+}
+
+fn described(backend: &Backend) -> String {
+    let programs = match &backend.programs {
+        Programs::Others => "all other programs".to_owned(),
+        Programs::Listed(numbers) => {
+            let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
+            format!("programs {}", numbers.join(", "))
+        }
+    };
+    let port = match backend.source_port {
+        SourcePort::Any => "any source port",
+        SourcePort::Privileged => "a source port below 1024 (CAP_NET_BIND_SERVICE)",
+    };
+    format!(
+        "{} for {programs}; {port}, connect within {}, keepalive {}",
+        backend.address,
+        time(backend.connect_timeout),
+        keepalive(backend.keepalive),
+    )
+}
+
+fn keepalive(time: Option<Duration>) -> String {
+    time.map_or_else(
+        || "off".to_owned(),
+        |idle| format!("after {}", self::time(idle)),
+    )
+}
+
+fn tcp(address: SocketAddr) -> String {
+    match address.port() {
+        0 => format!("{}, a port of the system's choice", address.ip()),
+        _ => address.to_string(),
+    }
+}
+
+/// A time in the largest unit that leaves nothing over.
+fn time(it: Duration) -> String {
+    let micros = it.as_micros();
+    match micros {
+        0 => "0 s".to_owned(),
+        _ if micros.is_multiple_of(1_000_000) => format!("{} s", micros / 1_000_000),
+        _ if micros.is_multiple_of(1_000) => format!("{} ms", micros / 1_000),
+        _ => format!("{micros} us"),
+    }
+}
+
+/// Headings, and rows of a label and a text in two columns.
+#[derive(Default)]
+struct Sheet {
+    text: String,
+}
+
+impl Sheet {
+    fn head(&mut self, heading: &str) {
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "{gap}{heading}");
+    }
+
+    fn row(&mut self, label: &str, text: impl fmt::Display) {
+        let _ = writeln!(self.text, "  {label:<16}{text}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Values that are one of a few words.
+
+use crate::plan::{Backward, Hugepages, SourcePort};
+
+/// A value that is one of a few words.
+pub(crate) trait Word: Copy + PartialEq + 'static {
+    /// The words and what they mean; never empty.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The words alone.
+    fn names() -> Vec<&'static str> {
+        Self::WORDS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// What a word means.
+    fn of(text: &str) -> Option<Self> {
+        Self::WORDS
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, value)| *value)
+    }
+
+    /// The word for a value.
+    fn name(self) -> &'static str {
+        Self::WORDS
+            .iter()
+            .find(|(_, value)| *value == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// `runtime.idle`, without the time that goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdleWord {
+    Spin,
+    Adaptive,
+}
+
+impl Word for IdleWord {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("spin", IdleWord::Spin), ("adaptive", IdleWord::Adaptive)];
+}
+
+impl Word for Hugepages {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("try", Hugepages::Try),
+        ("require", Hugepages::Require),
+        ("off", Hugepages::Off),
+    ];
+}
+
+impl Word for SourcePort {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("any", SourcePort::Any),
+        ("privileged", SourcePort::Privileged),
+    ];
+}
+
+impl Word for Backward {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("none", Backward::None),
+        ("inline", Backward::Inline),
+        ("general", Backward::General),
+    ];
+}

@@ -152,13 +152,13 @@ impl Connection {
         }
     }
 
-    /// A receive completed; `message` is what it holds. `invalidated` is the handle of ours
+    /// A receive completed with a message of `len` octets. `invalidated` is the handle of ours
     /// that the peer's Send With Invalidate took away.
     pub fn receive<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         id: WorkId,
-        message: &'m [u8],
+        len: u32,
         invalidated: Option<Handle>,
     ) -> Event {
         let Some((Kind::Receive, SlotId { index, .. })) = unpack(id) else {
@@ -167,6 +167,7 @@ impl Connection {
         let Some(buffer) = self.receives.completed(index) else {
             return self.illegal(io);
         };
+        let message = io.octets(buffer.span.first(len));
         if self.phase.is_over() {
             self.receives.release(io, buffer);
             self.attention = true;

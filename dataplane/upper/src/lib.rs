@@ -1,7 +1,12 @@
 //! What stands above the engine: built-in programs, NFS bindings, the TCP gateways.
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod binding;
+pub mod counters;
+mod flights;
+mod parts;
+pub mod program;
 pub mod record;
 pub mod xdr;
 

@@ -10,7 +10,7 @@
 //! RPCSEC_GSS: under integrity or privacy, and in its context-control messages, arguments and
 //! results are not where RFC 1813 says, so nothing is eligible and the Reply has no bound.
 //!
-//! A further program is one more table and one more arm in [`Binding::of`]. Nothing here knows
+//! A further program is one more table and one more arm in [`Binding::of_procedure`]. Nothing here knows
 //! how many items a message has beyond [`MAX_ITEMS`].
 
 mod auxiliary;
@@ -25,6 +25,7 @@ pub use auxiliary::{mount3, nfsacl3};
 use crate::xdr::{Cursor, padding};
 use arrayvec::ArrayVec;
 use rpcrdma_engine::{MAX_PARTS, MAX_RESULTS};
+use rpcrdma_wire::rpc::{CallHeader, RPC_VERSION};
 use shape::{Step, walk};
 
 /// Most eligible items of one message: each makes at most two parts of it, and one part more is
@@ -112,6 +113,15 @@ pub struct Binding(Option<&'static Rule>);
 impl Binding {
     /// No item is eligible and no reply has a bound: for programs without a binding.
     pub const NONE: Self = Self(None);
+
+    /// The binding of a Call, by its header.
+    #[must_use]
+    pub fn of(header: &CallHeader) -> Self {
+        if header.rpc_version != RPC_VERSION || !header.reducible() {
+            return Self::NONE;
+        }
+        Self::of_procedure(header.program, header.version, header.procedure)
+    }
 
     /// The binding of a procedure under a security flavor that leaves arguments and results
     /// in the clear and in place.

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
+/// Processors that a set of the C library has room for.
+const MAX_CORES: usize = 1024;
+
 /// A thread that runs an lcore.
 #[derive(Debug)]
 pub struct Running {
@@ -86,13 +89,17 @@ fn live<P: Port, U: Upper>(
 }
 
 fn pin(core: Option<CoreId>) -> io::Result<()> {
-    match core {
-        Some(core) if !core_affinity::set_for_current(core) => Err(io::Error::other(format!(
-            "cannot pin an lcore to processor {}",
-            core.id
-        ))),
-        _ => Ok(()),
+    let Some(core) = core else {
+        return Ok(());
+    };
+    // The crate's own check is a panic that cannot be caught.
+    if core.id < MAX_CORES && core_affinity::set_for_current(core) {
+        return Ok(());
     }
+    let id = core.id;
+    Err(io::Error::other(format!(
+        "cannot pin an lcore to processor {id}"
+    )))
 }
 
 fn words_of(panic: &(dyn Any + Send)) -> String {

@@ -100,6 +100,12 @@ pub fn line<E, U: Upper>(
     Ok((line, link))
 }
 
+impl<E, U: Upper> std::fmt::Debug for NotTaken<E, U> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.no_seat { "no seat" } else { "no room" })
+    }
+}
+
 impl<E, U: Upper> Line<E, U> {
     /// Hands a queue pair and its connection to the lcore. [`Notice::Adopted`] says when connect
     /// or accept may follow; [`Notice::Closed`] brings the session back.

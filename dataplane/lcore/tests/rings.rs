@@ -24,7 +24,7 @@ fn a_full_ring_of_orders_gives_the_order_back() {
     assert!(!house.line.drain());
     assert!(!house.line.stop(std::time::Duration::ZERO));
     let refused = house.line.adopt(ConnectionNumber(2), (), session());
-    assert!(!refused.err().expect("full").no_seat);
+    assert!(!refused.expect_err("full").no_seat);
     assert_eq!(house.line.free_seats(), 7, "the seat went back");
     assert!(house.line.survey(Box::new(Snapshot::with_room(0))).is_err());
     let _ = house.settle();

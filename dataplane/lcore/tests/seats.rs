@@ -105,7 +105,7 @@ fn a_house_that_is_full_gives_everything_back() {
         house.connect(number);
     }
     let refused = house.line.adopt(ConnectionNumber(8), (), session());
-    let refused = refused.err().expect("no seat");
+    let refused = refused.expect_err("no seat");
     assert!(refused.no_seat);
     assert!(!refused.session.upper.established);
 }

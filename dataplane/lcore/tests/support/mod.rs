@@ -1,302 +1,22 @@
-//! A port that a test plays, an upper layer that tells what it is called for, and an lcore of
-//! both.
+//! An lcore of a played port and upper layers that do as they are told.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(unreachable_pub, reason = "shared by test files, each a crate")]
 
-use rpcrdma_engine::{CloseReason, Connection, Event, Io, Setup, Side};
+mod port;
+mod probe;
+
+pub use port::{PlayedPort, Stage};
+pub use probe::{Do, Probe};
+
+use rpcrdma_engine::{Connection, Setup, Side};
 use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::pool::Pool;
-use rpcrdma_fabric::{
-    Access, Capabilities, Completion, Handle, Octets, Outcome, Port, Posted, QueuePair, Refused,
-    Segment, Span, Token, WorkError, WorkId,
-};
 use rpcrdma_lcore::{
     Bell, ConnectionNumber, Idle, Lcore, Line, Link, Notice, Places, SeatId, SeatOrder, Session,
     Snapshot, line,
 };
-use rpcrdma_upper::{Upper, Watch};
-use std::collections::VecDeque;
-use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
-
-/// What a test sees of a [`PlayedPort`], and what it puts in.
-#[derive(Default)]
-pub struct Stage {
-    /// To be reaped.
-    pub completions: VecDeque<Completion>,
-    /// By number of queue pair: the token, until it is destroyed.
-    pub tokens: Vec<Option<Token>>,
-    /// Receives that are posted.
-    pub receives: Vec<(QueuePair, Span, WorkId)>,
-    /// Messages sent.
-    pub sends: usize,
-    /// Refuse the next adoption.
-    pub refuse_adoption: bool,
-    /// Do not flush on disconnect.
-    pub hang: bool,
-    /// The port was dropped.
-    pub dropped: bool,
-}
-
-/// A port whose other side is the test.
-pub struct PlayedPort {
-    stage: Arc<Mutex<Stage>>,
-    waker: Arc<Bell>,
-}
-
-impl PlayedPort {
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().expect("no test holds it in a panic")
-    }
-}
-
-impl Drop for PlayedPort {
-    fn drop(&mut self) {
-        self.stage().dropped = true;
-    }
-}
-
-impl Port for PlayedPort {
-    type Endpoint = ();
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            gather: 8,
-            send_depth: 64,
-            receive_depth: 64,
-            transfer_bytes: 1 << 30,
-            windows: 64,
-            remote_invalidate: true,
-        }
-    }
-
-    fn adopt(&mut self, (): (), token: Token) -> Result<QueuePair, Refused> {
-        let mut stage = self.stage();
-        if std::mem::take(&mut stage.refuse_adoption) {
-            return Err(Refused::Unsupported);
-        }
-        stage.tokens.push(Some(token));
-        Ok(QueuePair(stage.tokens.len() as u32 - 1))
-    }
-
-    fn disconnect(&mut self, qp: QueuePair) {
-        let mut stage = self.stage();
-        let token = stage.tokens[qp.0 as usize].expect("not destroyed");
-        if stage.hang {
-            return;
-        }
-        let posted = std::mem::take(&mut stage.receives);
-        let (flushed, kept) = posted.into_iter().partition(|(of, ..)| *of == qp);
-        let flushed: Vec<(QueuePair, Span, WorkId)> = flushed;
-        stage.receives = kept;
-        for (_, _, id) in flushed {
-            stage.completions.push_back(Completion {
-                token,
-                id,
-                outcome: Outcome::Failed(WorkError::Flushed),
-            });
-        }
-        stage.completions.push_back(Completion {
-            token,
-            id: WorkId(0),
-            outcome: Outcome::Disconnected,
-        });
-    }
-
-    fn destroy(&mut self, qp: QueuePair) {
-        self.stage().tokens[qp.0 as usize] = None;
-    }
-
-    fn post_receive(&mut self, qp: QueuePair, memory: Span, id: WorkId) -> Result<(), Refused> {
-        self.stage().receives.push((qp, memory, id));
-        Ok(())
-    }
-
-    fn send(
-        &mut self,
-        _: QueuePair,
-        _: &[Octets<'_>],
-        _: Option<Handle>,
-        _: WorkId,
-    ) -> Result<Posted, Refused> {
-        self.stage().sends += 1;
-        Ok(Posted::Done)
-    }
-
-    fn read(&mut self, _: QueuePair, _: Span, _: Segment, _: WorkId) -> Result<Posted, Refused> {
-        Err(Refused::Unsupported)
-    }
-
-    fn write(&mut self, _: QueuePair, _: Span, _: Segment, _: WorkId) -> Result<Posted, Refused> {
-        Err(Refused::Unsupported)
-    }
-
-    fn expose(&mut self, _: QueuePair, _: Span, _: Access) -> Result<Segment, Refused> {
-        Err(Refused::Unsupported)
-    }
-
-    fn retire(&mut self, _: QueuePair, _: Handle, _: WorkId) -> Result<Posted, Refused> {
-        Err(Refused::Unsupported)
-    }
-
-    fn retired_by_peer(&mut self, _: QueuePair, _: Handle) {}
-
-    fn reap(&mut self, completions: &mut [Completion]) -> usize {
-        let mut stage = self.stage();
-        let count = stage.completions.len().min(completions.len());
-        for (place, completion) in completions.iter_mut().zip(stage.completions.drain(..count)) {
-            *place = completion;
-        }
-        count
-    }
-
-    fn ring(&mut self) {}
-
-    fn arm(&mut self) -> bool {
-        self.waker.doze();
-        self.stage().completions.is_empty()
-    }
-
-    fn waker(&self) -> BorrowedFd<'_> {
-        self.waker.as_fd()
-    }
-}
-
-/// What a [`Probe`] is told to do.
-pub enum Do {
-    /// Give these notices.
-    Say(Vec<u32>),
-    /// Watch this socket: say 1000 in the first `turn`, and in each that finds something to read.
-    Watch(UnixStream),
-    /// Hold that much memory, asked for again in each `turn` until it is there: then say the
-    /// connection's own word.
-    Hold {
-        /// Octets.
-        bytes: u32,
-        /// The word.
-        word: u32,
-    },
-    /// Give back what is held.
-    LetGo,
-    /// Ask for this many more turns, and say 2000 in each.
-    Again(u32),
-    /// Panic.
-    Panic,
-}
-
-/// An upper layer that does as it is told.
-#[derive(Default)]
-pub struct Probe {
-    pub notices: VecDeque<u32>,
-    pub established: bool,
-    pub lost: Option<CloseReason>,
-    socket: Option<UnixStream>,
-    fresh: bool,
-    wanted: Option<(u32, u32)>,
-    held: Option<Span>,
-    again: u32,
-    counted: u64,
-}
-
-impl Probe {
-    fn try_to_hold<'m>(&mut self, io: &mut impl Io<'m>) {
-        if let Some((bytes, word)) = self.wanted
-            && let Some(span) = io.reserve(bytes)
-        {
-            self.wanted = None;
-            self.held = Some(span);
-            self.notices.push_back(word);
-        }
-    }
-
-    fn let_go<'m>(&mut self, io: &mut impl Io<'m>) {
-        if let Some(span) = self.held.take() {
-            io.release(span);
-        }
-    }
-}
-
-impl Upper for Probe {
-    type Order = Do;
-    type Notice = u32;
-    type Counters = u64;
-
-    fn established<'m>(
-        &mut self,
-        _: &mut Connection,
-        _: &mut impl Io<'m>,
-        _: &mut impl Watch,
-        _: Instant,
-    ) {
-        self.established = true;
-    }
-
-    fn event<'m>(&mut self, _: &mut Connection, _: &mut impl Io<'m>, _: Event, _: Instant) {}
-
-    fn order<'m>(
-        &mut self,
-        _: &mut Connection,
-        io: &mut impl Io<'m>,
-        watch: &mut impl Watch,
-        order: Do,
-        _: Instant,
-    ) {
-        self.counted += 1;
-        match order {
-            Do::Say(words) => self.notices.extend(words),
-            Do::Watch(socket) => {
-                socket.set_nonblocking(true).expect("a socket can be");
-                watch.watch(socket.as_fd()).expect("watched");
-                self.socket = Some(socket);
-                self.fresh = true;
-            }
-            Do::Hold { bytes, word } => {
-                self.wanted = Some((bytes, word));
-                self.try_to_hold(io);
-            }
-            Do::LetGo => self.let_go(io),
-            Do::Again(turns) => self.again = turns,
-            Do::Panic => panic!("as told"),
-        }
-    }
-
-    fn turn<'m>(&mut self, _: &mut Connection, io: &mut impl Io<'m>, _: Instant) -> bool {
-        self.try_to_hold(io);
-        if let Some(socket) = &mut self.socket
-            && (std::mem::take(&mut self.fresh) || socket.read(&mut [0; 16]).is_ok())
-        {
-            self.notices.push_back(1000);
-        }
-        if self.again > 0 {
-            self.again -= 1;
-            self.notices.push_back(2000);
-        }
-        self.again > 0
-    }
-
-    fn lost<'m>(&mut self, _: &mut Connection, io: &mut impl Io<'m>, reason: CloseReason) {
-        assert_eq!(self.lost, None, "said once");
-        self.lost = Some(reason);
-        self.wanted = None;
-        self.let_go(io);
-    }
-
-    fn has_notice(&self) -> bool {
-        !self.notices.is_empty()
-    }
-
-    fn take_notice(&mut self) -> Option<u32> {
-        self.notices.pop_front()
-    }
-
-    fn count(&mut self, sum: &mut u64) {
-        *sum += std::mem::take(&mut self.counted);
-    }
-}
 
 /// Octets of a connection's receives.
 pub const RECEIVE_BYTES: u32 = 1024;
@@ -439,11 +159,11 @@ impl House {
     pub fn survey(&mut self, rows: usize) -> Box<Snapshot<Probe>> {
         let asked = self.line.survey(Box::new(Snapshot::with_room(rows)));
         asked.map_err(|_| "not asked").expect("room");
-        let snapshots = self.settle().into_iter().filter_map(|notice| match notice {
+        let mut snapshots = self.settle().into_iter().filter_map(|notice| match notice {
             Notice::Snapshot(snapshot) => Some(snapshot),
             _ => None,
         });
-        snapshots.last().expect("one")
+        snapshots.next_back().expect("one")
     }
 }
 

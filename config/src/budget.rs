@@ -182,6 +182,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_receives_of_a_connection_are_its_credits_and_two() {
+        let machine = crate::Machine {
+            cores: vec![0, 1],
+            status_socket: "/s".into(),
+        };
+        let text = "[[service]]\nname = 's'\nlisten = 's'\n[service.transport]\ncredits = 30\n\
+                    backward_credits = 4\ninline_bytes = 5000\n\
+                    [runtime]\nmemory_mib = 200\nconnections_max = 100\n";
+        let plan = crate::parse("", text, &machine).unwrap();
+        let budget = &plan.budget;
+        assert_eq!(budget.endpoints[0].receives, 36);
+        assert_eq!(budget.endpoints[0].receive_bytes, 8192);
+        assert_eq!(budget.receives_bytes, 100 * 36 * 8192);
+        assert_eq!(budget.progress_bytes, 2 * 2 * 1280 * 1024);
+        assert_eq!(budget.shared_bytes(), Some(200 * MIB - 100 * 36 * 8192));
+        assert_eq!(budget.total_bytes, 400 * MIB);
+    }
+
+    #[test]
     fn the_pool_costs_whole_blocks_then_eighths() {
         for (bytes, cost) in [
             (0, 256),

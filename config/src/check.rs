@@ -24,7 +24,8 @@ pub(crate) fn all(file: &File, machine: &Machine, problems: &Problems<'_>) {
 }
 
 fn something_to_do(file: &File, problems: &Problems<'_>) {
-    if file.fronts.is_empty() && file.backs.is_empty() && file.services.is_empty() {
+    let nothing = file.fronts.is_empty() && file.backs.is_empty() && file.services.is_empty();
+    if nothing && problems.is_empty() {
         let file = Origin {
             offset: 0,
             key: String::new(),

@@ -2,7 +2,7 @@
 
 use crate::allow::{self, Networks, NotBlock, Peer, Peers};
 use crate::plan::{BackendAddress, Fabric, Programs};
-use crate::section::{Elements, NO_WORD, Reading, Refusal, number};
+use crate::reading::{Elements, NO_WORD, Reading, Refusal, number};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -34,10 +34,12 @@ mod near;
 mod parse;
 pub mod plan;
 mod print;
+mod reading;
 mod reference;
 mod resolve;
 mod schema;
 mod section;
+mod syntax;
 mod words;
 
 pub use embedded::{EMBEDDED, embedded};

@@ -2,12 +2,13 @@
 
 use crate::Machine;
 use crate::check;
-use crate::error::{Error, Origin, Problem, Problems};
+use crate::error::{Error, Problem, Problems};
 use crate::file::File;
 use crate::plan::Plan;
 use crate::resolve;
 use crate::schema;
 use crate::section::Section;
+use crate::syntax;
 use std::path::Path;
 use toml::de::DeTable;
 
@@ -71,7 +72,7 @@ pub fn parse(file: &str, text: &str, machine: &Machine) -> Result<Plan, Error> {
         .min()
     {
         problems.keep_before(first);
-        syntax(text, &breaks, &problems);
+        syntax::note(text, &breaks, &problems);
     } else {
         check::all(&mirror, machine, &problems);
     }
@@ -79,26 +80,5 @@ pub fn parse(file: &str, text: &str, machine: &Machine) -> Result<Plan, Error> {
         Ok(resolve::plan(&mirror, machine))
     } else {
         Err(problems.into_error(file))
-    }
-}
-
-/// Notes what is no TOML: one problem a line, and of a list or table that never ends only the
-/// first, for all that follows would be taken for its elements.
-fn syntax(text: &str, breaks: &[toml::de::Error], problems: &Problems<'_>) {
-    let inside = |error: &toml::de::Error| error.message().contains("array");
-    let mut last: Option<(usize, bool)> = None;
-    for error in breaks {
-        let offset = error.span().map_or(text.len(), |span| span.start);
-        let origin = Origin {
-            offset,
-            key: String::new(),
-            value: String::new(),
-        };
-        let here = (problems.line(&origin), inside(error));
-        let repeated = last.is_some_and(|last| here.0 == last.0 || (here.1 && last.1));
-        if !repeated {
-            problems.add(&origin, error.message(), "write TOML: https://toml.io");
-        }
-        last = Some(here);
     }
 }

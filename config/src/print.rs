@@ -48,7 +48,7 @@ impl Plan {
         );
         let metrics = self
             .metrics
-            .map(|metrics| format!("http://{}/metrics", metrics.address));
+            .map(|metrics| format!("HTTP {}", tcp(metrics.address)));
         sheet.row("metrics", metrics.unwrap_or_else(|| "off".to_owned()));
         let status = self
             .status

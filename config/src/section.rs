@@ -7,69 +7,17 @@
 
 use crate::error::{Origin, Problems};
 use crate::near;
+use crate::reading::{Elements, NO_WORD, Reading, Refusal, kind_of, number};
 use crate::schema::{Key, Kind, Table};
 use crate::words::Word;
-use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeArray, DeInteger, DeTable, DeValue};
-
-/// What is wrong with an unknown word.
-pub(crate) const NO_WORD: &str = "not a word it can be";
+use toml::de::{DeTable, DeValue};
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
     pub(crate) origin: Origin,
-}
-
-/// Why a well-typed value is refused all the same.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) what: String,
-    pub(crate) remedy: String,
-}
-
-impl Refusal {
-    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Refusal {
-        Refusal {
-            what: what.into(),
-            remedy: remedy.into(),
-        }
-    }
-}
-
-/// What became of reading a value that may be of several types.
-pub(crate) enum Reading<T> {
-    /// It is good.
-    Value(T),
-    /// It is of a type it can be, and wrong.
-    Refused(Refusal),
-    /// It is wrong somewhere inside, which has been noted there.
-    Noted,
-    /// It is of no type it can be.
-    WrongType,
-}
-
-impl<T> Reading<T> {
-    /// The same, with a good value turned into another.
-    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Reading<U> {
-        match self {
-            Reading::Value(value) => Reading::Value(change(value)),
-            Reading::Refused(refusal) => Reading::Refused(refusal),
-            Reading::Noted => Reading::Noted,
-            Reading::WrongType => Reading::WrongType,
-        }
-    }
-}
-
-impl<T> From<Result<T, Refusal>> for Reading<T> {
-    fn from(result: Result<T, Refusal>) -> Self {
-        match result {
-            Ok(value) => Reading::Value(value),
-            Err(refusal) => Reading::Refused(refusal),
-        }
-    }
 }
 
 /// One table, with its place.
@@ -124,9 +72,8 @@ impl<'a> Section<'a> {
     pub(crate) fn require(&self, keys: &[&'static Key]) {
         for key in keys.iter().filter(|key| !self.table.contains_key(key.name)) {
             let remedy = match &key.kind {
-                Kind::Form { form, .. } => format!("give {}: {form}", key.name),
                 Kind::Tables(_) => format!("add at least one [[{}]]", self.below(key.name)),
-                _ => format!("give {}", key.name),
+                _ => format!("add it: {}", key.wanted()),
             };
             self.problems
                 .add(&self.origin.absent(key.name), "is missing", remedy);
@@ -149,7 +96,7 @@ impl<'a> Section<'a> {
         match number.filter(|number| (min..=max).contains(number)) {
             None => self
                 .problems
-                .add(&origin, "out of range", format!("give {}", wanted(key))),
+                .add(&origin, "out of range", format!("give {}", key.wanted())),
             Some(number) if !number.is_multiple_of(multiple) => self.problems.add(
                 &origin,
                 format!("not a multiple of {multiple}"),
@@ -175,7 +122,7 @@ impl<'a> Section<'a> {
             W::of(text).ok_or_else(|| {
                 let nearest = near::nearest(text, W::names());
                 let hint = nearest.map_or(String::new(), |n| format!("did you mean \"{n}\"? "));
-                Refusal::new(NO_WORD, format!("{hint}give {}", wanted(key)))
+                Refusal::new(NO_WORD, format!("{hint}give {}", key.wanted()))
             })
         })
     }
@@ -221,7 +168,12 @@ impl<'a> Section<'a> {
         let (value, origin) = self.find(key)?;
         match value.get_ref() {
             DeValue::Table(table) => Some(self.inner(table, schema, origin)),
-            _ => self.wrong_type(&origin, value, "a table", key),
+            other => {
+                let what = format!("has to be a table, is {}", kind_of(other));
+                self.problems
+                    .add(&origin, what, format!("write [{}]", origin.key));
+                None
+            }
         }
     }
 
@@ -308,104 +260,15 @@ impl<'a> Section<'a> {
         expected: &str,
         key: &Key,
     ) -> Option<T> {
-        let what = format!("has to be {expected}, is {}", article(value.get_ref()));
+        let what = format!("has to be {expected}, is {}", kind_of(value.get_ref()));
         self.problems
-            .add(origin, what, format!("give {}", wanted(key)));
+            .add(origin, what, format!("give {}", key.wanted()));
         None
     }
-}
-
-/// Complains about elements of a list, each at its own place.
-pub(crate) struct Elements<'a> {
-    key: &'a str,
-    problems: &'a Problems<'a>,
-}
-
-impl Elements<'_> {
-    /// Reads every element, each at most once in the list; notes all that are wrong. `None` of
-    /// `read`: the element is of a wrong type.
-    pub(crate) fn read<T: PartialEq>(
-        &self,
-        list: &DeArray<'_>,
-        expected: &str,
-        read: impl Fn(&DeValue<'_>) -> Option<Result<T, Refusal>>,
-    ) -> Reading<Vec<T>> {
-        let mut values = Vec::new();
-        let mut good = true;
-        for element in list {
-            let refusal = match read(element.get_ref()) {
-                Some(Ok(value)) if values.contains(&value) => {
-                    Refusal::new("is in the list twice", "remove one of the two")
-                }
-                Some(Ok(value)) => {
-                    values.push(value);
-                    continue;
-                }
-                Some(Err(refusal)) => refusal,
-                None => {
-                    let what = format!("has to be {expected}, is {}", article(element.get_ref()));
-                    Refusal::new(what, format!("give {expected}"))
-                }
-            };
-            good = false;
-            self.complain(element.span(), refusal);
-        }
-        if good {
-            Reading::Value(values)
-        } else {
-            Reading::Noted
-        }
-    }
-
-    fn complain(&self, span: Range<usize>, refusal: Refusal) {
-        let value = self.problems.shown(span.clone());
-        let origin = Origin {
-            offset: span.start,
-            key: self.key.to_owned(),
-            value,
-        };
-        self.problems.add(&origin, refusal.what, refusal.remedy);
-    }
-}
-
-/// The number that was written, whatever its base.
-pub(crate) fn number(written: &DeInteger<'_>) -> Option<i128> {
-    i128::from_str_radix(written.as_str(), written.radix()).ok()
 }
 
 fn is_tables(value: &DeValue<'_>) -> bool {
     value
         .as_array()
         .is_some_and(|list| list.iter().any(|entry| entry.get_ref().is_table()))
-}
-
-/// What a key takes, in words.
-fn wanted(key: &Key) -> String {
-    match &key.kind {
-        Kind::Integer {
-            min, max, unit: "", ..
-        } => format!("{min} to {max}"),
-        Kind::Integer { min, max, unit, .. } => format!("{min} to {max} {unit}"),
-        Kind::Flag { .. } => "true or false".to_owned(),
-        Kind::Word { words, .. } => {
-            let quoted: Vec<_> = words().iter().map(|word| format!("\"{word}\"")).collect();
-            quoted.join(" or ")
-        }
-        Kind::Form { form, .. } => form.replace('`', ""),
-        Kind::Table(table) => format!("[{}]", table.name),
-        Kind::Tables(table) => format!("[[{}]]", table.name),
-    }
-}
-
-/// The type of a value, for a sentence.
-fn article(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
-        DeValue::Boolean(_) => "a truth value",
-        DeValue::Datetime(_) => "a date or time",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
 }

@@ -20,15 +20,15 @@ pub(super) fn check(file: &File, machine: &Machine, problems: &Problems<'_>) {
         return;
     };
     let what = format!(
-        "{} connections of {:?} need {} receives of {} octets each, and longest Calls and \
-         Replies in progress {} MiB: {} MiB for each lcore, of which there are {}",
-        budget.connections_max,
-        cost.name,
-        cost.receives,
-        cost.receive_bytes,
-        mebibytes(budget.progress_bytes),
+        "each lcore needs {} MiB and has {}: {} x {} receives of {} octets for {:?}, and {} MiB \
+         for longest Calls and Replies in progress",
         mebibytes(needed),
         have / MIB,
+        budget.connections_max,
+        cost.receives,
+        cost.receive_bytes,
+        cost.name,
+        mebibytes(budget.progress_bytes),
     );
     let room = have.saturating_sub(budget.progress_bytes);
     let fitting = room.checked_div(cost.connection_bytes).unwrap_or(0);

@@ -24,6 +24,22 @@ use rpcrdma_fabric::pool::Pool;
 use rpcrdma_fabric::{Port, QueuePair};
 use rpcrdma_wire::{Handle, Reject, Segment};
 
+/// Takes `bytes` octets out of a pool for good and has `fill` fill them, before the lcore that
+/// gets the pool starts: data that upper layers send from. `None` when the pool has not as much.
+///
+/// `pool` must be over `arena`, as for [`crate::Lcore::new`].
+pub fn stock(
+    pool: &mut Pool,
+    arena: &Arena,
+    bytes: u32,
+    fill: impl FnOnce(&mut [u8]),
+) -> Option<Span> {
+    let span = pool.reserve(bytes)?;
+    // SAFETY: the span was reserved just now, so nobody else knows of it yet.
+    fill(unsafe { arena.octets_mut(span) });
+    Some(span)
+}
+
 /// What all connections of an lcore work with.
 pub(crate) struct Bench<P> {
     pub(crate) port: P,

@@ -35,7 +35,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             Order::One(seat, order) => self.tell(seat, order),
             Order::All(LcoreOrder::Drain) => self.drain(),
             Order::All(LcoreOrder::Stop { within }) => {
-                self.mode = Mode::Stopping(Instant::now() + within);
+                self.mode = Mode::Stopping(Instant::now().checked_add(within));
                 self.for_each(|lcore, seat| lcore.tell(seat, SeatOrder::Close(CloseReason::Local)));
             }
             Order::All(LcoreOrder::Snapshot(snapshot)) => {

@@ -45,8 +45,27 @@ pub struct Row {
     pub send_bytes: u32,
     /// The longest message that the peer was told it may send, octets.
     pub receive_bytes: u32,
+    /// Calls of ours in flight, and how many the peer lets us make at a time.
+    pub calls_out: Credits,
+    /// Calls of the peer in flight, and how many it was told it may make at a time.
+    pub calls_in: Credits,
     /// Why the last header was refused.
     pub last_refusal: Option<Reject>,
+}
+
+/// Credits of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Credits {
+    /// In use.
+    pub used: u32,
+    /// In all.
+    pub granted: u32,
+}
+
+impl From<(u32, u32)> for Credits {
+    fn from((used, granted): (u32, u32)) -> Credits {
+        Credits { used, granted }
+    }
 }
 
 impl<U: Upper> Snapshot<U> {
@@ -83,6 +102,8 @@ impl Row {
             version: connection.version(),
             send_bytes: connection.send_bytes(),
             receive_bytes: connection.receive_bytes(),
+            calls_out: connection.requester_credits().into(),
+            calls_in: connection.responder_credits().into(),
             last_refusal: connection.last_refusal(),
         }
     }

@@ -36,8 +36,8 @@ pub(crate) enum Mode {
     Draining,
     /// The same, and control was told.
     Drained,
-    /// Everything was closed; the loop ends when all is over, at the latest then.
-    Stopping(Instant),
+    /// Everything was closed; the loop ends when all is over, at the latest then, if ever.
+    Stopping(Option<Instant>),
 }
 
 /// One lcore: a port, a pool, and connections with upper layers `U`.
@@ -248,7 +248,9 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         match self.mode {
-            Mode::Stopping(deadline) => self.seats.all_free() || self.clock.now() >= deadline,
+            Mode::Stopping(deadline) => {
+                self.seats.all_free() || deadline.is_some_and(|at| self.clock.now() >= at)
+            }
             _ => false,
         }
     }

@@ -94,6 +94,8 @@ fn a_snapshot_has_the_rows_it_has_room_for() {
     let mut numbers: Vec<u64> = all.connections.iter().map(|row| row.number.0).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    let credits = all.connections[0].calls_in;
+    assert_eq!((credits.used, credits.granted), (0, 2));
     let closed = all.connections[0].seat;
     house.tell(closed, SeatOrder::Close(CloseReason::Local));
     house.settle();

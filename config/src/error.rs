@@ -100,10 +100,17 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The same, saying that a key below this table is absent.
+    /// The same, for a key below this table that has no value. A quoted key may hold anything:
+    /// what would break the line is escaped.
     pub(crate) fn absent(&self, key: &str) -> Origin {
-        let key = if self.key.is_empty() {
+        let harmless = !key.contains(char::is_control);
+        let key = if harmless {
             key.to_owned()
+        } else {
+            key.escape_debug().to_string()
+        };
+        let key = if self.key.is_empty() {
+            key
         } else {
             format!("{}.{key}", self.key)
         };

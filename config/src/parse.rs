@@ -65,16 +65,12 @@ pub fn parse(file: &str, text: &str, machine: &Machine) -> Result<Plan, Error> {
     let (table, breaks) = DeTable::parse_recoverable(text);
     let root = Section::root(table.get_ref(), &schema::ROOT, &problems);
     let mirror = File::read(&root, &machine.cores);
-    if let Some(first) = breaks
-        .iter()
-        .filter_map(toml::de::Error::span)
-        .map(|s| s.start)
-        .min()
-    {
-        problems.keep_before(first);
-        syntax::note(text, &breaks, &problems);
-    } else {
+    if breaks.is_empty() {
         check::all(&mirror, machine, &problems);
+    } else {
+        let places = breaks.iter().filter_map(|it| Some(it.span()?.start));
+        problems.keep_before(places.min().unwrap_or(0));
+        syntax::note(text, &breaks, &problems);
     }
     if problems.is_empty() {
         Ok(resolve::plan(&mirror, machine))

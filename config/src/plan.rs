@@ -1,6 +1,6 @@
 //! The validated plan: what the appliance is going to do, in plain values.
 //!
-//! A [`Plan`] comes out of [`crate::parse`], [`crate::load`] or [`crate::embedded`] and out of
+//! A [`Plan`] comes out of [`crate::parse()`], [`crate::load`] or [`crate::embedded()`] and out of
 //! nowhere else that has checked it: whoever holds one from there need not ask again whether
 //! names are unique, ports are free of conflict or the memory suffices. The fields are public,
 //! so that a command line may replace a path or a port after the fact.

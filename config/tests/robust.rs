@@ -37,6 +37,12 @@ fn answers(text: &str) {
 }
 
 #[test]
+fn a_key_cannot_break_the_line() {
+    answers("\"a\\nb\\u001b\" = 1\n");
+    answers("[service.\"\\n\"]\n\"\\n\" = 1\n");
+}
+
+#[test]
 fn every_prefix_is_answered() {
     for text in TEXTS {
         for (end, _) in text.char_indices() {

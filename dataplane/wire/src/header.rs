@@ -24,9 +24,11 @@ use crate::limits::Limits;
 use crate::octets::take_word;
 use crate::property::{PropertySet, PropertySubset};
 use crate::reject::{Reject, Role};
-use crate::types::{Direction, Procedure, Version, Xid};
+use crate::types::{Direction, Handle, Procedure, Version, Xid};
 use crate::{cel_v2_03, rfc8166, rpc};
+use chunks::Lists;
 use geometry::Body as InlineBody;
+use zerocopy::{BigEndian, FromBytes, U32};
 
 /// The four words that begin every message of every version (RFC 8166 section 4.2), in host
 /// order and not judged at all.
@@ -55,15 +57,13 @@ impl FixedHeader {
 
     #[inline]
     fn take(message: &[u8]) -> Option<(FixedHeader, &[u8])> {
-        let (xid, rest) = take_word(message)?;
-        let (vers, rest) = take_word(rest)?;
-        let (credits, rest) = take_word(rest)?;
-        let (proc, rest) = take_word(rest)?;
+        let ([xid, vers, credits, proc], rest) =
+            <[U32<BigEndian>; 4]>::ref_from_prefix(message).ok()?;
         let fixed = FixedHeader {
-            xid: Xid(xid),
-            vers,
-            credits,
-            proc,
+            xid: Xid(xid.get()),
+            vers: vers.get(),
+            credits: credits.get(),
+            proc: proc.get(),
         };
         Some((fixed, rest))
     }
@@ -151,16 +151,20 @@ impl Body<'_> {
 ///
 /// Why the message is refused; [`crate::answer`] tells what goes back. An OPTIONAL message is
 /// always refused, no option being known (V2-01); [`Optional::peek`] shows what it was.
-#[inline]
+#[inline(always)]
 pub fn parse<'m>(message: &'m [u8], limits: &Limits) -> Result<Header<'m>, Reject> {
     let Some((fixed, rest)) = FixedHeader::take(message) else {
         return Err(Reject::Short);
     };
-    match fixed.vers {
-        rfc8166::VERSION => parse_one(fixed, message, rest, limits),
-        cel_v2_03::VERSION => parse_two(fixed, message, rest, limits),
-        _ => parse_unknown(fixed, message, rest),
-    }
+    let carries_rpc = fixed.proc <= rfc8166::NOMSG;
+    let version = match fixed.vers {
+        rfc8166::VERSION if carries_rpc && message.len() >= rfc8166::SHORTEST_BYTES => Version::One,
+        cel_v2_03::VERSION if carries_rpc && message.len() >= cel_v2_03::SHORTEST_BYTES => {
+            Version::Two
+        }
+        _ => return parse_other(fixed, message, rest, limits),
+    };
+    parse_rpc(fixed, version, message, rest, limits)
 }
 
 /// [`parse`], for a receiver that knows what it is for this message.
@@ -211,46 +215,209 @@ pub fn check_long(
     Ok(())
 }
 
-#[inline]
-fn parse_one<'m>(
+/// What stands before the chunk lists in version two, and nowhere in version one.
+#[derive(Clone, Copy)]
+struct Preamble {
+    direction: Option<Direction>,
+    /// `rdma_inv_handle` as it stands: zero names none.
+    inv_handle: u32,
+}
+
+impl Preamble {
+    #[inline(always)]
+    fn take(version: Version, octets: &[u8]) -> Result<(Preamble, &[u8]), Reject> {
+        if version == Version::One {
+            let absent = Preamble {
+                direction: None,
+                inv_handle: 0,
+            };
+            return Ok((absent, octets));
+        }
+        let (direction, rest) = take_word(octets).ok_or(Reject::Truncated)?;
+        let (inv_handle, rest) = take_word(rest).ok_or(Reject::Truncated)?;
+        let direction = Some(Direction::of(direction).ok_or(Reject::DirectionValue)?);
+        let preamble = Preamble {
+            direction,
+            inv_handle,
+        };
+        Ok((preamble, rest))
+    }
+}
+
+/// An MSG or a NOMSG of either version: `rest` is what follows its fixed words.
+#[inline(always)]
+fn parse_rpc<'m>(
+    fixed: FixedHeader,
+    version: Version,
+    message: &'m [u8],
+    rest: &'m [u8],
+    limits: &Limits,
+) -> Result<Header<'m>, Reject> {
+    let (preamble, rest) = Preamble::take(version, rest)?;
+    match Lists::glance(rest, limits) {
+        Some((lists, rest)) => conclude(fixed, version, preamble, lists, message, rest, limits),
+        None => parse_walked(fixed, version, message, limits),
+    }
+}
+
+/// [`parse_rpc`] for lists that take more than a glance.
+#[inline(never)]
+fn parse_walked<'m>(
+    fixed: FixedHeader,
+    version: Version,
+    message: &'m [u8],
+    limits: &Limits,
+) -> Result<Header<'m>, Reject> {
+    let rest = message.get(FixedHeader::BYTES..).ok_or(Reject::Short)?;
+    let (preamble, rest) = Preamble::take(version, rest)?;
+    let (lists, rest) = Lists::take(rest, limits)?;
+    conclude(fixed, version, preamble, lists, message, rest, limits)
+}
+
+/// Judges an MSG or NOMSG as a whole: `rest` is what follows its lists.
+#[inline(always)]
+fn conclude<'m>(
+    fixed: FixedHeader,
+    version: Version,
+    preamble: Preamble,
+    lists: Lists<'m>,
+    message: &'m [u8],
+    rest: &'m [u8],
+    limits: &Limits,
+) -> Result<Header<'m>, Reject> {
+    let inline = fixed.proc == rfc8166::MSG;
+    let direction = if inline {
+        judge_msg(fixed.xid, preamble.direction, &lists, rest, limits)?
+    } else {
+        judge_nomsg(preamble.direction, &lists, limits)?
+    };
+    let inv_handle = match preamble.inv_handle {
+        0 => None,
+        // Ignored in a Reply (V2-08).
+        _ if direction == Direction::Reply => None,
+        handle if lists.hold(Handle(handle)) => Some(Handle(handle)),
+        _ => return Err(Reject::UnmatchedInvHandle),
+    };
+    let lists = ChunkLists {
+        direction,
+        inv_handle,
+        reads: lists.reads,
+        writes: lists.writes,
+        reply: lists.reply,
+    };
+    let (body, payload): (_, &[u8]) = if inline {
+        (Body::Msg(lists), rest)
+    } else {
+        (Body::NoMsg(lists), &[])
+    };
+    Ok(Header {
+        xid: fixed.xid,
+        version,
+        vers: fixed.vers,
+        credits: fixed.credits,
+        body,
+        header_bytes: message.len().wrapping_sub(rest.len()),
+        payload,
+    })
+}
+
+/// Judges an MSG: what follows its header must be an RPC message with the header's xid, of the
+/// declared direction if there is one, and the Read chunks must fit it.
+#[inline(always)]
+fn judge_msg(
+    xid: Xid,
+    declared: Option<Direction>,
+    lists: &Lists<'_>,
+    payload: &[u8],
+    limits: &Limits,
+) -> Result<Direction, Reject> {
+    let (own, direction) = rpc::peek_type(payload).ok_or(Reject::NoPayload)?;
+    if declared.is_some() && declared != direction {
+        return Err(Reject::DirectionMismatch);
+    }
+    let direction = direction.ok_or(Reject::MessageType)?;
+    if own != xid {
+        return Err(Reject::XidMismatch);
+    }
+    if !lists.reads.is_empty() {
+        if direction == Direction::Reply {
+            return Err(Reject::ReadsInReply);
+        }
+        geometry::check(lists.reads, InlineBody::Payload(payload.len()), limits)?;
+    }
+    Ok(direction)
+}
+
+/// Judges a NOMSG: a Call is in a position-zero Read chunk, a Reply in the Reply chunk. Version
+/// one does not declare which it is, but with a Read list it can only be a Call, and with
+/// neither a Read list nor a Reply chunk it can be nothing.
+#[inline(always)]
+fn judge_nomsg(
+    declared: Option<Direction>,
+    lists: &Lists<'_>,
+    limits: &Limits,
+) -> Result<Direction, Reject> {
+    let shape = match (lists.reads, lists.reply) {
+        ([], Some(_)) => Direction::Reply,
+        _ => Direction::Call,
+    };
+    let direction = declared.unwrap_or(shape);
+    match direction {
+        Direction::Call if lists.all_absent() => Err(Reject::NoLists),
+        Direction::Call if lists.reads.is_empty() => Err(Reject::NoPositionZero),
+        Direction::Call => geometry::check(lists.reads, InlineBody::PositionZero, limits),
+        Direction::Reply if !lists.reads.is_empty() => Err(Reject::ReadsInReply),
+        Direction::Reply if lists.reply.is_none() => Err(Reject::NoReplyChunk),
+        Direction::Reply => Ok(()),
+    }
+    .map(|()| direction)
+}
+
+/// Everything but an MSG or a NOMSG long enough to be one: nothing of it is on the fast path.
+#[cold]
+#[inline(never)]
+fn parse_other<'m>(
     fixed: FixedHeader,
     message: &'m [u8],
     rest: &'m [u8],
     limits: &Limits,
 ) -> Result<Header<'m>, Reject> {
-    if message.len() < rfc8166::SHORTEST_BYTES {
-        return parse_short(fixed, message, rest);
-    }
-    match fixed.proc {
-        rfc8166::MSG => {
-            let (lists, payload) = chunks::take_lists(rest, limits)?;
-            let (xid, direction) = rpc::peek_type(payload).ok_or(Reject::NoPayload)?;
-            let direction = direction.ok_or(Reject::MessageType)?;
-            let lists = ChunkLists { direction, ..lists };
-            finish_msg(fixed, Version::One, message, lists, payload, xid, limits)
-        }
-        rfc8166::NOMSG => {
-            let (lists, rest) = chunks::take_lists(rest, limits)?;
-            // Without a Read list it can only be a Reply; with one it can only be a Call.
-            let direction = match (lists.reads.is_empty(), lists.reply) {
-                (false, _) => Direction::Call,
-                (true, Some(_)) => Direction::Reply,
-                (true, None) if lists.writes.is_empty() => return Err(Reject::NoLists),
-                (true, None) => return Err(Reject::NoPositionZero),
-            };
-            let lists = ChunkLists { direction, ..lists };
-            finish_nomsg(fixed, Version::One, message, lists, rest, limits)
-        }
-        rfc8166::MSGP => Err(Reject::Msgp),
-        rfc8166::DONE => Err(Reject::Done),
-        rfc8166::ERROR => control::error_one(rest)
-            .map(|(body, rest)| header(fixed, Version::One, Body::Error(body), message, rest)),
-        _ => Err(Reject::UnknownProcedure),
+    match fixed.vers {
+        rfc8166::VERSION => parse_one_other(fixed, message, rest),
+        cel_v2_03::VERSION => parse_two_other(fixed, message, rest, limits),
+        _ => parse_unknown(fixed, message, rest),
     }
 }
 
-#[inline]
-fn parse_two<'m>(
+/// Everything of version one but MSG and NOMSG.
+fn parse_one_other<'m>(
+    fixed: FixedHeader,
+    message: &'m [u8],
+    rest: &'m [u8],
+) -> Result<Header<'m>, Reject> {
+    // Only an ERROR may be shorter than 28 octets (V1-01).
+    if fixed.proc == rfc8166::ERROR && message.len() >= rfc8166::SHORTEST_ERROR_BYTES {
+        let (body, rest) = control::error_one(rest)?;
+        return Ok(header(
+            fixed,
+            Version::One,
+            Body::Error(body),
+            message,
+            rest,
+        ));
+    }
+    if message.len() < rfc8166::SHORTEST_BYTES {
+        return Err(Reject::Short);
+    }
+    Err(match fixed.proc {
+        rfc8166::MSGP => Reject::Msgp,
+        rfc8166::DONE => Reject::Done,
+        _ => Reject::UnknownProcedure,
+    })
+}
+
+/// Everything of version two but MSG and NOMSG.
+fn parse_two_other<'m>(
     fixed: FixedHeader,
     message: &'m [u8],
     rest: &'m [u8],
@@ -259,32 +426,6 @@ fn parse_two<'m>(
     if message.len() < cel_v2_03::SHORTEST_BYTES {
         return Err(Reject::Short);
     }
-    match fixed.proc {
-        cel_v2_03::MSG => {
-            let (lists, payload) = chunks::take_directed_lists(rest, limits)?;
-            let (xid, direction) = rpc::peek_type(payload).ok_or(Reject::NoPayload)?;
-            if direction != Some(lists.direction) {
-                return Err(Reject::DirectionMismatch);
-            }
-            finish_msg(fixed, Version::Two, message, lists, payload, xid, limits)
-        }
-        cel_v2_03::NOMSG => {
-            let (lists, rest) = chunks::take_directed_lists(rest, limits)?;
-            finish_nomsg(fixed, Version::Two, message, lists, rest, limits)
-        }
-        _ => parse_two_control(fixed, message, rest, limits),
-    }
-}
-
-/// The procedures without chunk lists: none of them is on the fast path.
-#[cold]
-#[inline(never)]
-fn parse_two_control<'m>(
-    fixed: FixedHeader,
-    message: &'m [u8],
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
     let (body, rest) = match fixed.proc {
         cel_v2_03::ERROR => {
             let (body, rest) = control::error_two(rest)?;
@@ -305,28 +446,7 @@ fn parse_two_control<'m>(
     Ok(header(fixed, Version::Two, body, message, rest))
 }
 
-/// A version-one message of less than 28 octets: only an ERROR may be that short (V1-01).
-#[cold]
-fn parse_short<'m>(
-    fixed: FixedHeader,
-    message: &'m [u8],
-    rest: &'m [u8],
-) -> Result<Header<'m>, Reject> {
-    if fixed.proc != rfc8166::ERROR || message.len() < rfc8166::SHORTEST_ERROR_BYTES {
-        return Err(Reject::Short);
-    }
-    let (body, rest) = control::error_one(rest)?;
-    Ok(header(
-        fixed,
-        Version::One,
-        Body::Error(body),
-        message,
-        rest,
-    ))
-}
-
 /// A version nobody here speaks: only its ERR_VERS can be understood (V1-02, V2-09).
-#[cold]
 fn parse_unknown<'m>(
     fixed: FixedHeader,
     message: &'m [u8],
@@ -357,65 +477,7 @@ fn parse_unknown<'m>(
     }
 }
 
-/// What an MSG of either version has to satisfy once its lists and direction are known.
-#[inline]
-fn finish_msg<'m>(
-    fixed: FixedHeader,
-    version: Version,
-    message: &'m [u8],
-    lists: ChunkLists<'m>,
-    payload: &'m [u8],
-    xid: Xid,
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
-    if xid != fixed.xid {
-        return Err(Reject::XidMismatch);
-    }
-    if !lists.reads.is_empty() {
-        if lists.direction == Direction::Reply {
-            return Err(Reject::ReadsInReply);
-        }
-        geometry::check(lists.reads, InlineBody::Payload(payload.len()), limits)?;
-    }
-    let lists = lists.matched()?;
-    Ok(Header {
-        payload,
-        ..header(fixed, version, Body::Msg(lists), message, payload)
-    })
-}
-
-/// What a NOMSG of either version has to satisfy once its direction is known.
-#[inline]
-fn finish_nomsg<'m>(
-    fixed: FixedHeader,
-    version: Version,
-    message: &'m [u8],
-    lists: ChunkLists<'m>,
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
-    match lists.direction {
-        Direction::Call => {
-            if lists.reads.is_empty() {
-                let absent = lists.writes.is_empty() && lists.reply.is_none();
-                return Err(if absent {
-                    Reject::NoLists
-                } else {
-                    Reject::NoPositionZero
-                });
-            }
-            geometry::check(lists.reads, InlineBody::PositionZero, limits)?;
-        }
-        Direction::Reply if !lists.reads.is_empty() => return Err(Reject::ReadsInReply),
-        Direction::Reply if lists.reply.is_none() => return Err(Reject::NoReplyChunk),
-        Direction::Reply => {}
-    }
-    let lists = lists.matched()?;
-    Ok(header(fixed, version, Body::NoMsg(lists), message, rest))
-}
-
 /// A header whose own octets are those of `message` before `rest`. No payload.
-#[inline]
 fn header<'m>(
     fixed: FixedHeader,
     version: Version,

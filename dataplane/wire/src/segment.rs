@@ -42,12 +42,19 @@ pub struct ReadSegment {
 }
 
 impl RawSegment {
+    /// Its handle.
+    #[inline]
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle(self.handle.get())
+    }
+
     /// The segment as a value.
     #[inline]
     #[must_use]
     pub fn value(&self) -> Segment {
         Segment {
-            handle: Handle(self.handle.get()),
+            handle: self.handle(),
             length: self.length.get(),
             offset: self.offset.get(),
         }
@@ -55,11 +62,24 @@ impl RawSegment {
 }
 
 impl ReadSegment {
+    /// The XDR flag before the entry: 1 in a list that was checked.
+    #[inline]
+    pub(crate) fn more(&self) -> u32 {
+        self.more.get()
+    }
+
     /// Offset of this segment's data in the un-reduced XDR stream, in octets.
     #[inline]
     #[must_use]
     pub fn position(&self) -> u32 {
         self.position.get()
+    }
+
+    /// Its handle.
+    #[inline]
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.target.handle()
     }
 
     /// Octets of this segment.
@@ -75,4 +95,21 @@ impl ReadSegment {
     pub fn target(&self) -> Segment {
         self.target.value()
     }
+}
+
+/// A Read list of one entry, as it lies in a header.
+#[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct OneRead {
+    pub(crate) read: ReadSegment,
+    pub(crate) end: U32<BigEndian>,
+}
+
+/// A chunk of one segment, as it lies in a header: an entry of the Write list, or the Reply chunk.
+#[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct OneChunk {
+    pub(crate) present: U32<BigEndian>,
+    pub(crate) count: U32<BigEndian>,
+    pub(crate) segment: RawSegment,
 }

@@ -2,14 +2,18 @@
 //! has the same ones, V2-07).
 //!
 //! Each list is walked entry by entry, and every entry is judged as it is met: its flag, its
-//! limit, and that its offset and length do not wrap. Lengths are summed in u64 and held
-//! against a u32 limit at every step, so no sum can wrap.
+//! limit, and that its offset and length do not wrap. Lengths are summed in u64.
+//!
+//! Absent lists, and lists of one segment, are nearly all there is. [`Lists::glance`] sees
+//! those: straight code, no loop, and no reason given when it sees something else.
+//! [`Lists::take`] walks any list, those too, and is the one that says what is wrong.
 
 use crate::limits::Limits;
 use crate::octets::take_word;
 use crate::reject::Reject;
-use crate::segment::{RawSegment, ReadSegment};
+use crate::segment::{OneChunk, OneRead, RawSegment, ReadSegment};
 use crate::types::{Direction, Handle};
+use core::slice;
 use zerocopy::FromBytes;
 
 /// The chunk lists of an MSG or a NOMSG, checked.
@@ -30,21 +34,6 @@ pub struct ChunkLists<'m> {
 }
 
 impl<'m> ChunkLists<'m> {
-    /// Settles `rdma_inv_handle`: in a Call it must equal one of the lists' handles (V2-08), in
-    /// a Reply it is ignored.
-    #[inline]
-    pub(super) fn matched(self) -> Result<ChunkLists<'m>, Reject> {
-        match self.inv_handle {
-            None => Ok(self),
-            Some(_) if self.direction == Direction::Reply => Ok(ChunkLists {
-                inv_handle: None,
-                ..self
-            }),
-            Some(handle) if self.handles().any(|other| other == handle) => Ok(self),
-            Some(_) => Err(Reject::UnmatchedInvHandle),
-        }
-    }
-
     /// Every handle of the three lists, in header order; one may come more than once.
     pub fn handles(&self) -> impl Iterator<Item = Handle> + 'm {
         let reads = self.reads.iter().map(|read| read.target().handle);
@@ -58,7 +47,7 @@ impl<'m> ChunkLists<'m> {
 /// its result inline (V1-07).
 #[derive(Clone, Copy, Debug)]
 pub struct WriteList<'m> {
-    /// The entries, without the flag that ends the list.
+    /// The message from the first entry on.
     entries: &'m [u8],
     chunks: u32,
 }
@@ -117,12 +106,12 @@ impl<'m> Iterator for WriteChunks<'m> {
 
     #[inline]
     fn next(&mut self) -> Option<&'m [RawSegment]> {
-        // Checked when the list was taken: none of these can fail before the last chunk.
+        self.chunks = self.chunks.checked_sub(1)?;
+        // Checked when the list was taken: none of these can fail.
         let (_flag, rest) = take_word(self.entries)?;
         let (count, rest) = take_word(rest)?;
         let (segments, rest) = segments(rest, count)?;
         self.entries = rest;
-        self.chunks = self.chunks.saturating_sub(1);
         Some(segments)
     }
 
@@ -134,46 +123,86 @@ impl<'m> Iterator for WriteChunks<'m> {
 
 impl ExactSizeIterator for WriteChunks<'_> {}
 
-/// Takes `rdma_direction`, `rdma_inv_handle` and the three lists of version two.
-#[inline]
-pub(super) fn take_directed_lists<'m>(
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<(ChunkLists<'m>, &'m [u8]), Reject> {
-    let (direction, rest) = take_word(rest).ok_or(Reject::Truncated)?;
-    let (inv_handle, rest) = take_word(rest).ok_or(Reject::Truncated)?;
-    let direction = Direction::of(direction).ok_or(Reject::DirectionValue)?;
-    let (lists, rest) = take_lists(rest, limits)?;
-    let lists = ChunkLists {
-        direction,
-        inv_handle: (inv_handle != 0).then_some(Handle(inv_handle)),
-        ..lists
-    };
-    Ok((lists, rest))
+/// Something taken off the front of a message, and what is behind it.
+pub(super) type Taken<'m, T> = Result<(T, &'m [u8]), Reject>;
+
+/// The three lists, before it is known whose they are.
+#[derive(Clone, Copy)]
+pub(super) struct Lists<'m> {
+    pub(super) reads: &'m [ReadSegment],
+    pub(super) writes: WriteList<'m>,
+    pub(super) reply: Option<&'m [RawSegment]>,
 }
 
-/// Takes the three lists. The direction is the caller's to find out; until then it says Call.
-#[inline]
-pub(super) fn take_lists<'m>(
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<(ChunkLists<'m>, &'m [u8]), Reject> {
-    let (reads, rest) = take_reads(rest, limits)?;
-    let (writes, rest) = take_writes(rest, limits)?;
-    let (reply, rest) = take_reply(rest, limits)?;
-    let lists = ChunkLists {
-        direction: Direction::Call,
-        inv_handle: None,
-        reads,
-        writes,
-        reply,
+impl<'m> Lists<'m> {
+    const ABSENT: Lists<'static> = Lists {
+        reads: &[],
+        writes: WriteList::ABSENT,
+        reply: None,
     };
-    Ok((lists, rest))
+
+    /// Takes the three lists, walking each: themselves, and what is behind them.
+    pub(super) fn take(octets: &'m [u8], limits: &Limits) -> Taken<'m, Lists<'m>> {
+        let (reads, rest) = take_reads(octets, limits)?;
+        let (writes, rest) = take_writes(rest, limits)?;
+        let (reply, rest) = take_reply(rest, limits)?;
+        let lists = Lists {
+            reads,
+            writes,
+            reply,
+        };
+        Ok((lists, rest))
+    }
+
+    /// What [`Lists::take`] gives, for lists of at most one segment each in which nothing is
+    /// wrong. `None` says only that they have to be walked.
+    #[inline(always)]
+    pub(super) fn glance(octets: &'m [u8], limits: &Limits) -> Option<(Lists<'m>, &'m [u8])> {
+        // Most messages have none of them: one look instead of three.
+        if let Some((flags, rest)) = octets.split_first_chunk::<12>()
+            && *flags == [0; 12]
+        {
+            return Some((Lists::ABSENT, rest));
+        }
+        let (reads, rest) = glance_reads(octets, limits)?;
+        let (writes, rest) = glance_writes(rest, limits)?;
+        let (reply, rest) = glance_chunk(rest, limits)?;
+        let lists = Lists {
+            reads,
+            writes,
+            reply: reply.map(slice::from_ref),
+        };
+        Some((lists, rest))
+    }
+
+    /// True when no list is there.
+    #[inline]
+    pub(super) fn all_absent(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty() && self.reply.is_none()
+    }
+
+    /// True when `handle` is one of the lists'.
+    #[inline]
+    pub(super) fn hold(&self, handle: Handle) -> bool {
+        // The first Read is the usual one to name, or else the first Write.
+        self.reads
+            .first()
+            .is_some_and(|read| read.handle() == handle)
+            || self.hold_any(handle)
+    }
+
+    #[inline(never)]
+    fn hold_any(&self, handle: Handle) -> bool {
+        let among = |segments: &[RawSegment]| segments.iter().any(|s| s.handle() == handle);
+        self.writes.iter().any(among)
+            || self.reads.iter().any(|read| read.handle() == handle)
+            || self.reply.is_some_and(among)
+    }
 }
 
 /// Takes the XDR flag before an optional entry.
-#[inline]
-fn take_flag(octets: &[u8]) -> Result<(bool, &[u8]), Reject> {
+#[inline(always)]
+fn take_flag(octets: &[u8]) -> Taken<'_, bool> {
     match take_word(octets) {
         Some((0, rest)) => Ok((false, rest)),
         Some((1, rest)) => Ok((true, rest)),
@@ -182,73 +211,65 @@ fn take_flag(octets: &[u8]) -> Result<(bool, &[u8]), Reject> {
     }
 }
 
-#[inline]
-fn take_reads<'m>(
-    list: &'m [u8],
-    limits: &Limits,
-) -> Result<(&'m [ReadSegment], &'m [u8]), Reject> {
-    let mut left = limits.read_segments;
-    let mut count: usize = 0;
+fn take_reads<'m>(list: &'m [u8], limits: &Limits) -> Taken<'m, &'m [ReadSegment]> {
+    let mut count: u32 = 0;
     let mut entries = list;
-    loop {
-        let (more, rest) = take_flag(entries)?;
-        if !more {
-            // The loop has been over these octets: the view cannot fail.
-            let (reads, _) = <[ReadSegment]>::ref_from_prefix_with_elems(list, count)
-                .map_err(|_| Reject::Truncated)?;
-            return Ok((reads, rest));
+    while let (true, _) = take_flag(entries)? {
+        if count >= limits.read_segments {
+            return Err(Reject::ReadSegments);
         }
-        left = left.checked_sub(1).ok_or(Reject::ReadSegments)?;
         let (read, rest) = ReadSegment::ref_from_prefix(entries).map_err(|_| Reject::Truncated)?;
         if read.target().wraps() {
             return Err(Reject::SegmentWraps);
         }
-        count = count.saturating_add(1);
+        count = count.wrapping_add(1);
         entries = rest;
     }
+    // The loop has been over these octets: the view cannot fail.
+    let (reads, rest) = <[ReadSegment]>::ref_from_prefix_with_elems(list, count as usize)
+        .map_err(|_| Reject::Truncated)?;
+    let (_, rest) = take_flag(rest)?;
+    Ok((reads, rest))
 }
 
-#[inline]
-fn take_writes<'m>(list: &'m [u8], limits: &Limits) -> Result<(WriteList<'m>, &'m [u8]), Reject> {
+fn take_writes<'m>(list: &'m [u8], limits: &Limits) -> Taken<'m, WriteList<'m>> {
     let mut chunks: u32 = 0;
     let mut room: u64 = 0;
     let mut entries = list;
     loop {
         let (more, rest) = take_flag(entries)?;
         if !more {
-            let taken = list.len().saturating_sub(entries.len());
-            let entries = list.get(..taken).unwrap_or_default();
-            return Ok((WriteList { entries, chunks }, rest));
+            let writes = WriteList {
+                entries: list,
+                chunks,
+            };
+            return Ok((writes, rest));
         }
         if chunks >= limits.write_chunks {
             return Err(Reject::WriteChunks);
         }
-        let (_, rest) = take_chunk(rest, &mut room, limits)?;
-        chunks = chunks.saturating_add(1);
-        entries = rest;
+        (_, entries) = take_chunk(rest, limits, &mut room)?;
+        chunks = chunks.wrapping_add(1);
     }
 }
 
-#[inline]
-fn take_reply<'m>(
-    octets: &'m [u8],
-    limits: &Limits,
-) -> Result<(Option<&'m [RawSegment]>, &'m [u8]), Reject> {
-    let (present, rest) = take_flag(octets)?;
-    if !present {
-        return Ok((None, rest));
+fn take_reply<'m>(octets: &'m [u8], limits: &Limits) -> Taken<'m, Option<&'m [RawSegment]>> {
+    match take_flag(octets)? {
+        (false, rest) => Ok((None, rest)),
+        (true, rest) => {
+            let (segments, rest) = take_chunk(rest, limits, &mut 0)?;
+            Ok((Some(segments), rest))
+        }
     }
-    let (segments, rest) = take_chunk(rest, &mut 0, limits)?;
-    Ok((Some(segments), rest))
 }
 
-/// Takes one counted array of segments, adding their lengths to `room`.
-#[inline]
+/// Takes one counted array of segments, whose lengths are added to `room`. That cannot wrap:
+/// there are fewer than 2^32 of them in a message, each less than 2^32.
 fn take_chunk<'m>(
     octets: &'m [u8],
-    room: &mut u64,
     limits: &Limits,
-) -> Result<(&'m [RawSegment], &'m [u8]), Reject> {
+    room: &mut u64,
+) -> Taken<'m, &'m [RawSegment]> {
     let (count, rest) = take_word(octets).ok_or(Reject::Truncated)?;
     if count > limits.chunk_segments {
         return Err(Reject::ChunkSegments);
@@ -258,12 +279,56 @@ fn take_chunk<'m>(
         if segment.wraps() {
             return Err(Reject::SegmentWraps);
         }
-        *room = room.saturating_add(u64::from(segment.length));
-        if *room > u64::from(limits.reply_bytes) {
-            return Err(Reject::ReplyBytes);
-        }
+        *room = room.wrapping_add(u64::from(segment.length));
+    }
+    if *room > u64::from(limits.reply_bytes) {
+        return Err(Reject::ReplyBytes);
     }
     Ok((segments, rest))
+}
+
+/// An absent Read list, or one of one good entry.
+#[inline(always)]
+fn glance_reads<'m>(list: &'m [u8], limits: &Limits) -> Option<(&'m [ReadSegment], &'m [u8])> {
+    if let Some((0, rest)) = take_word(list) {
+        return Some((&[], rest));
+    }
+    let (one, rest) = OneRead::ref_from_prefix(list).ok()?;
+    let good = one.read.more() == 1 && one.end.get() == 0 && !one.read.target().wraps();
+    (good && limits.read_segments >= 1).then_some((slice::from_ref(&one.read), rest))
+}
+
+/// An absent Write list, or one of one chunk of one good segment.
+#[inline(always)]
+fn glance_writes<'m>(list: &'m [u8], limits: &Limits) -> Option<(WriteList<'m>, &'m [u8])> {
+    let (chunk, rest) = glance_chunk(list, limits)?;
+    if chunk.is_none() {
+        return Some((WriteList::ABSENT, rest));
+    }
+    let writes = WriteList {
+        entries: list,
+        chunks: 1,
+    };
+    match take_word(rest)? {
+        (0, rest) if limits.write_chunks >= 1 => Some((writes, rest)),
+        _ => None,
+    }
+}
+
+/// No chunk, or one of one good segment.
+#[inline(always)]
+fn glance_chunk<'m>(
+    octets: &'m [u8],
+    limits: &Limits,
+) -> Option<(Option<&'m RawSegment>, &'m [u8])> {
+    if let Some((0, rest)) = take_word(octets) {
+        return Some((None, rest));
+    }
+    let (one, rest) = OneChunk::ref_from_prefix(octets).ok()?;
+    let segment = one.segment.value();
+    let good = one.present.get() == 1 && one.count.get() == 1 && !segment.wraps();
+    let within = limits.chunk_segments >= 1 && segment.length <= limits.reply_bytes;
+    (good && within).then_some((Some(&one.segment), rest))
 }
 
 /// The first `count` segments of `octets`, and what is behind them.

@@ -75,7 +75,11 @@ mod tests {
             (RpcError::RpcMismatch, Outcome::Denied(0), &[2, 2][..]),
             (RpcError::BadCredential, Outcome::Denied(1), &[1]),
             (RpcError::ProgramUnavailable, Outcome::Accepted(1), &[]),
-            (RpcError::ProgramMismatch { low: 3, high: 4 }, Outcome::Accepted(2), &[3, 4]),
+            (
+                RpcError::ProgramMismatch { low: 3, high: 4 },
+                Outcome::Accepted(2),
+                &[3, 4],
+            ),
             (RpcError::ProcedureUnavailable, Outcome::Accepted(3), &[]),
             (RpcError::GarbageArguments, Outcome::Accepted(4), &[]),
             (RpcError::System, Outcome::Accepted(5), &[]),
@@ -83,7 +87,11 @@ mod tests {
             let reply = short(xid, error);
             let header = ReplyHeader::parse(&reply).expect("a reply");
             assert_eq!((header.xid, header.outcome), (xid, outcome));
-            assert_eq!(&reply[header.results..], words(rest).as_slice(), "{error:?}");
+            assert_eq!(
+                &reply[header.results..],
+                words(rest).as_slice(),
+                "{error:?}"
+            );
         }
     }
 }

@@ -74,13 +74,23 @@ mod tests {
 
     #[test]
     fn counts_move_and_names_follow() {
-        let mut counters = Counters { records_in: 3, memory_waits: 1, ..Counters::default() };
-        let mut sum = Counters { records_in: 4, ..Counters::default() };
+        let mut counters = Counters {
+            records_in: 3,
+            memory_waits: 1,
+            ..Counters::default()
+        };
+        let mut sum = Counters {
+            records_in: 4,
+            ..Counters::default()
+        };
         counters.move_into(&mut sum);
         counters.move_into(&mut sum);
         assert_eq!((sum.records_in, sum.memory_waits), (7, 1));
         let named = sum.named();
-        assert_eq!(named[0], ("records_in", "RPC records read whole from TCP.", 7));
+        assert_eq!(
+            named[0],
+            ("records_in", "RPC records read whole from TCP.", 7)
+        );
         assert_eq!(named.last().map(|named| named.2), Some(1));
     }
 }

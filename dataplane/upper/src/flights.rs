@@ -24,7 +24,10 @@ impl<T> Flights<T> {
     /// Room for `capacity` RPCs.
     pub(crate) fn new(capacity: u16) -> Self {
         let capacity = capacity.into();
-        Self { keys: Vec::with_capacity(capacity), values: Vec::with_capacity(capacity) }
+        Self {
+            keys: Vec::with_capacity(capacity),
+            values: Vec::with_capacity(capacity),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -45,11 +48,20 @@ impl<T> Flights<T> {
     }
 
     pub(crate) fn by_xid(&self, xid: Xid) -> Option<&T> {
-        self.values.get(self.keys.iter().position(|key| key.xid == xid)?)
+        self.values
+            .get(self.keys.iter().position(|key| key.xid == xid)?)
     }
 
     pub(crate) fn by_slot_mut(&mut self, slot: SlotId) -> Option<&mut T> {
-        self.values.get_mut(self.keys.iter().position(|key| key.slot == slot)?)
+        self.values
+            .get_mut(self.keys.iter().position(|key| key.slot == slot)?)
+    }
+
+    pub(crate) fn xid_of(&self, slot: SlotId) -> Option<Xid> {
+        self.keys
+            .iter()
+            .find(|key| key.slot == slot)
+            .map(|key| key.xid)
     }
 
     pub(crate) fn take_xid(&mut self, xid: Xid) -> Option<(SlotId, T)> {
@@ -83,7 +95,10 @@ mod tests {
     use super::*;
 
     fn slot(index: u16) -> SlotId {
-        SlotId { index, generation: 1 }
+        SlotId {
+            index,
+            generation: 1,
+        }
     }
 
     #[test]
@@ -94,7 +109,13 @@ mod tests {
         }
         assert_eq!(flights.by_xid(Xid(102)), Some(&2));
         assert_eq!(flights.by_slot_mut(slot(1)), Some(&mut 1));
-        assert_eq!(flights.by_slot_mut(SlotId { index: 1, generation: 2 }), None);
+        assert_eq!(
+            flights.by_slot_mut(SlotId {
+                index: 1,
+                generation: 2
+            }),
+            None
+        );
         assert_eq!(flights.take_xid(Xid(100)), Some((slot(0), 0)));
         assert_eq!(flights.take_xid(Xid(100)), None);
         assert_eq!(flights.take_slot(slot(3)), Some((Xid(103), 3)));

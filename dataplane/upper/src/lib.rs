@@ -2,12 +2,15 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+pub mod back;
 pub mod binding;
 pub mod counters;
 mod flights;
+pub mod front;
 mod parts;
 pub mod program;
 pub mod record;
+pub mod role;
 pub mod xdr;
 
 #[cfg(test)]

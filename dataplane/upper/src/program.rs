@@ -80,7 +80,9 @@ pub fn checksum(data: &[u8]) -> u32 {
     let (words, rest) = data.as_chunks::<4>();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let sum = words.iter().fold(0_u32, |sum, &word| sum.wrapping_add(u32::from_be_bytes(word)));
+    let sum = words.iter().fold(0_u32, |sum, &word| {
+        sum.wrapping_add(u32::from_be_bytes(word))
+    });
     sum.wrapping_add(u32::from_be_bytes(last))
 }
 
@@ -105,7 +107,10 @@ fn request<'a>(header: &CallHeader, message: &'a [u8]) -> Result<Request<'a>, Rp
         return Err(RpcError::ProgramUnavailable);
     }
     if header.version != VERSION {
-        return Err(RpcError::ProgramMismatch { low: VERSION, high: VERSION });
+        return Err(RpcError::ProgramMismatch {
+            low: VERSION,
+            high: VERSION,
+        });
     }
     let mut arguments = Cursor::new(message, header.arguments);
     let request = match header.procedure {
@@ -115,7 +120,9 @@ fn request<'a>(header: &CallHeader, message: &'a [u8]) -> Result<Request<'a>, Rp
         WRITE => take_write(&mut arguments),
         _ => return Err(RpcError::ProcedureUnavailable),
     };
-    request.filter(|_| arguments.at() == message.len()).ok_or(RpcError::GarbageArguments)
+    request
+        .filter(|_| arguments.at() == message.len())
+        .ok_or(RpcError::GarbageArguments)
 }
 
 fn read((offset, count): (u32, u32)) -> Request<'static> {
@@ -163,14 +170,28 @@ impl Service {
     #[must_use]
     pub fn new(source: Span, slots: u16) -> Self {
         let waiting = VecDeque::with_capacity(slots.into());
-        Self { source, waiting, counters: Counters::default() }
+        Self {
+            source,
+            waiting,
+            counters: Counters::default(),
+        }
     }
 
     fn serve<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId) {
-        let Some(call) = conn.call(io, slot) else { return };
+        let Some(call) = conn.call(io, slot) else {
+            return;
+        };
         let message = io.octets(call.message);
         if let Some(head) = null_reply(message) {
-            conn.answer(io, slot, Reply { head: &head, parts: &[], memory: None });
+            conn.answer(
+                io,
+                slot,
+                Reply {
+                    head: &head,
+                    parts: &[],
+                    memory: None,
+                },
+            );
             return;
         }
         let Some(header) = CallHeader::parse(message) else {
@@ -186,7 +207,10 @@ impl Service {
                 let parts = if span.len > 0 { &[item][..] } else { &[] };
                 words(conn, io, slot, xid, &[span.len], parts);
             }
-            Ok(Request::Write { checksum: wanted, data }) => {
+            Ok(Request::Write {
+                checksum: wanted,
+                data,
+            }) => {
                 let sum = if wanted { checksum(data) } else { 0 };
                 words(conn, io, slot, xid, &[octets(data), sum], &[]);
             }
@@ -194,7 +218,15 @@ impl Service {
             Err(error) => {
                 self.counters.local_errors += 1;
                 let head = answers::short(call.xid, error);
-                conn.answer(io, slot, Reply { head: &head, parts: &[], memory: None });
+                conn.answer(
+                    io,
+                    slot,
+                    Reply {
+                        head: &head,
+                        parts: &[],
+                        memory: None,
+                    },
+                );
             }
         }
     }
@@ -218,7 +250,15 @@ impl Service {
             head[28..28 + data.len()].copy_from_slice(data);
             self.counters.payload_copies += u64::from(len);
             let head = &head[..28 + padded as usize];
-            conn.answer(io, slot, Reply { head, parts: &[], memory: None });
+            conn.answer(
+                io,
+                slot,
+                Reply {
+                    head,
+                    parts: &[],
+                    memory: None,
+                },
+            );
             return;
         }
         let Some(memory) = io.reserve(padded) else {
@@ -229,8 +269,19 @@ impl Service {
         io.fill(memory, data);
         io.fill(memory.skip(len), &[0; 3][..padding(len) as usize]);
         self.counters.payload_copies += u64::from(len);
-        let parts = &[Part { span: memory, item: false }];
-        conn.answer(io, slot, Reply { head: &head[..28], parts, memory: Some(memory) });
+        let parts = &[Part {
+            span: memory,
+            item: false,
+        }];
+        conn.answer(
+            io,
+            slot,
+            Reply {
+                head: &head[..28],
+                parts,
+                memory: Some(memory),
+            },
+        );
     }
 }
 
@@ -245,7 +296,15 @@ fn words<'m>(
 ) {
     let mut head = arrayvec::ArrayVec::<u8, 32>::from_iter(success(xid));
     head.extend(results.iter().flat_map(|word| word.to_be_bytes()));
-    conn.answer(io, slot, Reply { head: &head, parts, memory: None });
+    conn.answer(
+        io,
+        slot,
+        Reply {
+            head: &head,
+            parts,
+            memory: None,
+        },
+    );
 }
 
 /// The length of data out of an RPC message, which has a length of 32 bits.
@@ -268,13 +327,7 @@ impl Upper for Service {
     }
 
     #[inline]
-    fn event<'m>(
-        &mut self,
-        conn: &mut Connection,
-        io: &mut impl Io<'m>,
-        event: Event,
-        _: Instant,
-    ) {
+    fn event<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, event: Event, _: Instant) {
         if let Event::Call(slot) = event {
             self.serve(conn, io, slot);
         }
@@ -293,7 +346,9 @@ impl Upper for Service {
 
     fn turn<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, _: Instant) -> bool {
         for _ in 0..self.waiting.len() {
-            let Some(slot) = self.waiting.pop_front() else { break };
+            let Some(slot) = self.waiting.pop_front() else {
+                break;
+            };
             self.serve(conn, io, slot);
             if self.waiting.back() == Some(&slot) {
                 // Still no memory: it keeps its place, and those behind it theirs.

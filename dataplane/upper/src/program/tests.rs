@@ -37,24 +37,60 @@ fn null_is_recognised_whole() {
 #[test]
 fn arguments_are_read() {
     let message = call(PROGRAM, VERSION, READ, &[5, 9]);
-    assert_eq!(judged(&message), Ok(Request::Read { offset: 5, count: 9 }));
+    assert_eq!(
+        judged(&message),
+        Ok(Request::Read {
+            offset: 5,
+            count: 9
+        })
+    );
     let message = call(PROGRAM, VERSION, ECHO, &[3, 0x6162_6300]);
     assert_eq!(judged(&message), Ok(Request::Echo(b"abc")));
     let message = call(PROGRAM, VERSION, WRITE, &[1, 4, 0x6162_6364]);
-    assert_eq!(judged(&message), Ok(Request::Write { checksum: true, data: b"abcd" }));
+    assert_eq!(
+        judged(&message),
+        Ok(Request::Write {
+            checksum: true,
+            data: b"abcd"
+        })
+    );
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     for (message, error) in [
-        (call(PROGRAM + 1, VERSION, NULL, &[]), RpcError::ProgramUnavailable),
-        (call(PROGRAM, 2, NULL, &[]), RpcError::ProgramMismatch { low: 1, high: 1 }),
-        (call(PROGRAM, VERSION, 4, &[]), RpcError::ProcedureUnavailable),
-        (call(PROGRAM, VERSION, NULL, &[0]), RpcError::GarbageArguments),
-        (call(PROGRAM, VERSION, READ, &[1]), RpcError::GarbageArguments),
-        (call(PROGRAM, VERSION, READ, &[1, 2, 3]), RpcError::GarbageArguments),
-        (call(PROGRAM, VERSION, ECHO, &[5, 1]), RpcError::GarbageArguments),
-        (call(PROGRAM, VERSION, WRITE, &[2, 0]), RpcError::GarbageArguments),
+        (
+            call(PROGRAM + 1, VERSION, NULL, &[]),
+            RpcError::ProgramUnavailable,
+        ),
+        (
+            call(PROGRAM, 2, NULL, &[]),
+            RpcError::ProgramMismatch { low: 1, high: 1 },
+        ),
+        (
+            call(PROGRAM, VERSION, 4, &[]),
+            RpcError::ProcedureUnavailable,
+        ),
+        (
+            call(PROGRAM, VERSION, NULL, &[0]),
+            RpcError::GarbageArguments,
+        ),
+        (
+            call(PROGRAM, VERSION, READ, &[1]),
+            RpcError::GarbageArguments,
+        ),
+        (
+            call(PROGRAM, VERSION, READ, &[1, 2, 3]),
+            RpcError::GarbageArguments,
+        ),
+        (
+            call(PROGRAM, VERSION, ECHO, &[5, 1]),
+            RpcError::GarbageArguments,
+        ),
+        (
+            call(PROGRAM, VERSION, WRITE, &[2, 0]),
+            RpcError::GarbageArguments,
+        ),
     ] {
         assert_eq!(judged(&message), Err(error));
     }

@@ -30,7 +30,11 @@ fn fragments(record: &[u8], lengths: &[usize]) -> Vec<u8> {
 }
 
 fn record(len: usize, seed: u8) -> Vec<u8> {
-    (0..=250_u8).cycle().take(len).map(|octet| octet ^ seed).collect()
+    (0..=250_u8)
+        .cycle()
+        .take(len)
+        .map(|octet| octet ^ seed)
+        .collect()
 }
 
 /// Reads everything, each record into memory of `room` octets (or its exact length, if that
@@ -310,7 +314,7 @@ proptest! {
             writer.push(&lead, &spans, tag).unwrap();
             expected.push(Some(whole));
         }
-        prop_assert_eq!(writer.push(&[], &[], 0), Err(Full));
+        prop_assert_eq!(writer.push(&[], &[], 0), Err(Full(0)));
         let mut sink = Script::new(Vec::new(), &writes);
         let mut tags = Vec::new();
         while !writer.idle() {
@@ -360,11 +364,11 @@ fn a_queue_given_up_gives_every_tag_back_once() {
 fn too_much_for_one_record_is_not_taken() {
     let mut writer = RecordWriter::new(4);
     let span = |len| Span { offset: 0, len };
-    assert_eq!(writer.push(&[0; MAX_LEAD_BYTES + 1], &[], 0), Err(Full));
+    assert_eq!(writer.push(&[0; MAX_LEAD_BYTES + 1], &[], 0), Err(Full(0)));
     assert_eq!(
         writer.push(&[], &[span(MAX_FRAGMENT_BYTES), span(1)], 0),
-        Err(Full)
+        Err(Full(0))
     );
-    assert_eq!(writer.push(&[], &[span(1); 9], 0), Err(Full));
+    assert_eq!(writer.push(&[], &[span(1); 9], 0), Err(Full(0)));
     assert!(writer.idle());
 }

@@ -27,8 +27,9 @@ pub enum Progress {
 }
 
 /// The record was not taken: the queue has no place for it, or it has too many pieces or octets.
+/// Its tag comes back at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct Full<T>(pub T);
 
 #[derive(Debug)]
 struct Outgoing<T> {
@@ -69,6 +70,12 @@ impl<T> RecordWriter<T> {
         self.queue.len() < self.capacity
     }
 
+    /// How many more records would be taken.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.capacity.saturating_sub(self.queue.len())
+    }
+
     /// True when there is nothing to write.
     #[must_use]
     pub fn idle(&self) -> bool {
@@ -80,35 +87,19 @@ impl<T> RecordWriter<T> {
     /// # Errors
     ///
     /// [`Full`]: nothing was queued.
-    pub fn push(&mut self, lead: &[u8], spans: &[Span], tag: T) -> Result<(), Full> {
+    pub fn push(&mut self, lead: &[u8], spans: &[Span], tag: T) -> Result<(), Full<T>> {
         let octets = lead.len() as u64 + spans.iter().map(|span| u64::from(span.len)).sum::<u64>();
-        let len = u32::try_from(octets)
-            .ok()
-            .filter(|&len| len <= MAX_FRAGMENT_BYTES)
-            .ok_or(Full)?;
-        if !self.has_place() {
-            return Err(Full);
-        }
-        let marker = (LAST | len).to_be_bytes();
-        let mut outgoing = Outgoing {
-            lead: ArrayVec::new(),
-            spans: ArrayVec::new(),
+        let fits = lead.len() <= MAX_LEAD_BYTES && spans.len() <= MAX_PARTS && self.has_place();
+        let marker = match u32::try_from(octets) {
+            Ok(len) if fits && len <= MAX_FRAGMENT_BYTES => (LAST | len).to_be_bytes(),
+            _ => return Err(Full(tag)),
+        };
+        self.queue.push_back(Outgoing {
+            lead: marker.iter().chain(lead).copied().collect(),
+            spans: spans.iter().copied().collect(),
             octets: octets + marker.len() as u64,
             tag,
-        };
-        outgoing
-            .lead
-            .try_extend_from_slice(&marker)
-            .map_err(|_| Full)?;
-        outgoing
-            .lead
-            .try_extend_from_slice(lead)
-            .map_err(|_| Full)?;
-        outgoing
-            .spans
-            .try_extend_from_slice(spans)
-            .map_err(|_| Full)?;
-        self.queue.push_back(outgoing);
+        });
         Ok(())
     }
 

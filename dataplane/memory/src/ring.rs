@@ -1,0 +1,349 @@
+//! One direction between two ports: a ring of messages with one writer and one reader.
+//!
+//! # Layout
+//!
+//! The ring is an array of 64-octet lines, a power of two of them. A message is a record: 16
+//! octets of header, then its octets, at the start of a line, in consecutive lines. The first
+//! header word is the *commit word*: zero until the record is whole, then never zero. So the
+//! line that says "there is a message" is the line that the message begins in, and a message
+//! of up to 48 octets crosses between two cores as one cache line, one of up to 112 as two.
+//! There is no shared write index at all.
+//!
+//! ```text
+//!   tail (writer's)                                          head (reader's)
+//!     | record: commit, rest, octets ...    | 0 ...            |
+//!     +-------------------------------------+------------------+
+//! ```
+//!
+//! # Why the reader never takes old octets for a commit word
+//!
+//! Where a record begins, an earlier lap may have left message octets, which a peer chose. So
+//! the writer clears the commit word of the line *after* a record before it commits the
+//! record. The reader looks at that line only after it has seen the commit. It costs one line
+//! of room: a record is written only when the line after it is free too.
+//!
+//! A record that does not fit before the end of the array begins at its start; a record of kind
+//! "skip" says so.
+//!
+//! # Who reads what when
+//!
+//! The writer's octets are ordered before the commit word (release, acquire). The reader's use
+//! of the octets is ordered before its publishing of `head` (release), and the writer writes
+//! only lines that a `head` it has read (acquire) freed. The writer reads `head` only when its
+//! copy of it leaves too little room.
+
+use crate::padded::Padded;
+use rpcrdma_fabric::arena::Arena;
+use rpcrdma_fabric::{Handle, Octets, Span};
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Octets of a line.
+const LINE: usize = 64;
+/// Octets of a record before the message.
+const HEADER: usize = 16;
+
+/// Commit word: a record, not free room.
+const COMMITTED: u64 = 1 << 63;
+/// Commit word: nothing here, go on at the start of the array.
+const SKIP: u64 = 1 << 62;
+/// Commit word: a handle of the reader's side was invalidated with this message.
+const INVALIDATED: u64 = 1 << 61;
+/// Commit word: the writer waits to hear whether this message fitted its receive.
+const JUDGE: u64 = 1 << 60;
+
+/// 2^22 queue pairs are enough for a number to fit beside the flags and the length.
+pub(crate) const MOST_QUEUE_PAIRS: u32 = 1 << 22;
+
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "accessed by address only")] [u8; LINE]);
+
+/// What the two ends share.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    lines: Lines,
+    /// The first line that the reader still needs, counted from the beginning of time.
+    head: Padded<AtomicU64>,
+    /// The writer found no room and would like to be woken when there is some.
+    starved: Padded<AtomicBool>,
+}
+
+struct Lines(Box<[UnsafeCell<Line>]>);
+
+// SAFETY: lines are octets; the protocol of the module text keeps writer and reader apart.
+unsafe impl Sync for Lines {}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} lines", self.0.len())
+    }
+}
+
+impl Lines {
+    #[inline]
+    fn mask(&self) -> u64 {
+        self.0.len() as u64 - 1
+    }
+
+    /// The first octet of a line, good for as many octets as follow it in the array.
+    #[inline]
+    fn line(&self, position: u64) -> *mut u8 {
+        let index = usize::try_from(position & self.mask()).unwrap_or(0);
+        // The address comes from the whole array, so that a record may go beyond one line.
+        let all = self.0.as_ptr().cast::<u8>().cast_mut();
+        // SAFETY: masked to an index of the array.
+        unsafe { all.add(index * LINE) }
+    }
+
+    /// Commit word (0) or the other header word (1) of the record at a line.
+    #[inline]
+    fn word(&self, position: u64, which: usize) -> &AtomicU64 {
+        // SAFETY: the line has eight words.
+        let word = unsafe { self.line(position).cast::<u64>().add(which) };
+        // SAFETY: aligned, inside the array that `self` owns. Other accesses to these octets
+        // that are not atomic (message octets of another lap) are ordered by `head`.
+        unsafe { AtomicU64::from_ptr(word) }
+    }
+}
+
+/// Where a message goes, and what is said with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heading {
+    /// The reader's queue pair, below [`MOST_QUEUE_PAIRS`].
+    pub(crate) queue_pair: u32,
+    /// That queue pair's generation.
+    pub(crate) generation: u32,
+    /// The reader's handle that was invalidated.
+    pub(crate) invalidated: Option<Handle>,
+    /// The writer wants to hear whether the message fitted.
+    pub(crate) judge: bool,
+}
+
+/// A message that is there, still in the ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) heading: Heading,
+    /// Octets of the message.
+    pub(crate) len: u32,
+}
+
+/// Room for one record, found by [`Writer::room`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    at: u64,
+    lines: u64,
+    len: u32,
+}
+
+#[inline]
+fn lines_of(len: u32) -> u64 {
+    (u64::from(len) + HEADER as u64).div_ceil(LINE as u64)
+}
+
+/// The longest message that a ring of `octets` can always take in the end: it must fit even
+/// where the room before the end of the array is skipped.
+pub(crate) fn longest(octets: u32) -> u32 {
+    let lines = octets / 64;
+    (lines / 2).saturating_sub(1) * 64 - if lines >= 4 { 16 } else { 0 }
+}
+
+/// A ring of `octets`, rounded up to a power of two of at least 1 KiB.
+pub(crate) fn channel(octets: u32) -> (Writer, Reader) {
+    let lines = (octets as usize).div_ceil(LINE).next_power_of_two().max(16);
+    let lines = (0..lines).map(|_| UnsafeCell::new(Line([0; LINE]))).collect();
+    let ring = Arc::new(Ring {
+        lines: Lines(lines),
+        head: Padded::default(),
+        starved: Padded::default(),
+    });
+    let writer = Writer { ring: Arc::clone(&ring), tail: 0, head: 0 };
+    (writer, Reader { ring, head: 0, published: 0 })
+}
+
+/// The one writer of a ring.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    ring: Arc<Ring>,
+    tail: u64,
+    /// The reader's head as last read.
+    head: u64,
+}
+
+impl Writer {
+    /// Everything before this position has been committed.
+    #[inline]
+    pub(crate) fn position(&self) -> u64 {
+        self.tail
+    }
+
+    /// Room for a message of `len` octets, if there is some now.
+    #[inline]
+    pub(crate) fn room(&mut self, len: u32) -> Option<Room> {
+        let lines = lines_of(len);
+        let capacity = self.ring.lines.mask() + 1;
+        let index = self.tail & self.ring.lines.mask();
+        let skip = if index + lines > capacity { capacity - index } else { 0 };
+        // One more: the commit word after the record is cleared.
+        let end = self.tail + skip + lines + 1;
+        if end - self.head > capacity {
+            self.head = self.ring.head.load(Ordering::Acquire);
+            if end - self.head > capacity {
+                return None;
+            }
+        }
+        Some(Room { at: self.tail + skip, lines, len })
+    }
+
+    /// Copies a message into its room and commits it.
+    ///
+    /// All spans must be inside `arena` and the lengths must sum up to that of the room; what
+    /// does not fit is not copied.
+    #[inline]
+    pub(crate) fn push(&mut self, room: Room, to: Heading, message: &[Octets<'_>], arena: &Arena) {
+        let lines = &self.ring.lines;
+        if room.at != self.tail {
+            lines.word(room.at, 0).store(0, Ordering::Relaxed);
+            lines.word(self.tail, 0).store(COMMITTED | SKIP, Ordering::Release);
+        }
+        self.gather(room, message, arena);
+        let lines = &self.ring.lines;
+        lines.word(room.at + room.lines, 0).store(0, Ordering::Relaxed);
+        let handle = to.invalidated.map_or(0, |handle| handle.0);
+        let rest = u64::from(to.generation) << 32 | u64::from(handle);
+        lines.word(room.at, 1).store(rest, Ordering::Relaxed);
+        lines.word(room.at, 0).store(commit_word(to, room.len), Ordering::Release);
+        self.tail = room.at + room.lines;
+    }
+
+    #[inline]
+    fn gather(&self, room: Room, message: &[Octets<'_>], arena: &Arena) {
+        // SAFETY: a record has at least its header.
+        let mut to = unsafe { self.ring.lines.line(room.at).add(HEADER) };
+        let mut left = room.len as usize;
+        for part in message {
+            let len = match part {
+                Octets::Bytes(bytes) => bytes.len(),
+                Octets::Span(span) => span.len as usize,
+            };
+            if len > left {
+                debug_assert!(false, "a message longer than its room");
+                return;
+            }
+            match part {
+                // SAFETY: `len` octets are left in the room, which the reader does not read
+                // before the commit, and which is never given out as a slice.
+                Octets::Bytes(bytes) => unsafe {
+                    to.copy_from_nonoverlapping(bytes.as_ptr(), len);
+                },
+                Octets::Span(span) => {
+                    // SAFETY: as above; an arena is not in a ring.
+                    let inside = unsafe { arena.copy_out(*span, to) };
+                    debug_assert!(inside, "spans are checked before");
+                }
+            }
+            // SAFETY: still in the room, or one past its end.
+            to = unsafe { to.add(len) };
+            left -= len;
+        }
+    }
+
+    /// Asks to be woken when the reader makes room; ask for room once more afterwards.
+    pub(crate) fn starve(&self) {
+        self.ring.starved.store(true, Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn commit_word(to: Heading, len: u32) -> u64 {
+    debug_assert!(to.queue_pair < MOST_QUEUE_PAIRS, "queue pairs are limited at the start");
+    let mut word = COMMITTED | u64::from(to.queue_pair) << 32 | u64::from(len);
+    if to.invalidated.is_some() {
+        word |= INVALIDATED;
+    }
+    if to.judge {
+        word |= JUDGE;
+    }
+    word
+}
+
+/// The one reader of a ring.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    ring: Arc<Ring>,
+    head: u64,
+    published: u64,
+}
+
+impl Reader {
+    /// Everything before this position has been taken.
+    #[inline]
+    pub(crate) fn position(&self) -> u64 {
+        self.head
+    }
+
+    /// The oldest message, if there is one. It stays until [`Reader::advance`].
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<Record> {
+        let lines = &self.ring.lines;
+        let mut word = lines.word(self.head, 0).load(Ordering::Acquire);
+        if word == 0 {
+            return None;
+        }
+        if word & SKIP != 0 {
+            self.head += lines.mask() + 1 - (self.head & lines.mask());
+            word = lines.word(self.head, 0).load(Ordering::Acquire);
+            if word == 0 {
+                return None;
+            }
+        }
+        let rest = lines.word(self.head, 1).load(Ordering::Relaxed);
+        Some(record(word, rest))
+    }
+
+    /// Copies a peeked message to the start of `span`; false when it does not fit there.
+    #[inline]
+    pub(crate) fn copy(&self, record: Record, arena: &Arena, span: Span) -> bool {
+        // SAFETY: a record has at least its header.
+        let from = unsafe { self.ring.lines.line(self.head).add(HEADER).cast_const() };
+        // SAFETY: the record's octets are whole (its commit word was read) and stay until
+        // `advance`; the span is a posted receive, over which no slice lives.
+        unsafe { arena.copy_in(span, from, record.len) }
+    }
+
+    /// Goes past a peeked message.
+    #[inline]
+    pub(crate) fn advance(&mut self, record: Record) {
+        self.head += lines_of(record.len);
+    }
+
+    /// Lets the writer have the lines of everything taken so far. True when the writer waits
+    /// for that and should be woken.
+    #[inline]
+    pub(crate) fn publish(&mut self) -> bool {
+        if self.published == self.head {
+            return false;
+        }
+        self.published = self.head;
+        self.ring.head.store(self.head, Ordering::Release);
+        crate::barrier::light();
+        self.ring.starved.load(Ordering::Relaxed) && self.ring.starved.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "halves of words, masked")]
+fn record(word: u64, rest: u64) -> Record {
+    Record {
+        heading: Heading {
+            queue_pair: (word >> 32) as u32 & (MOST_QUEUE_PAIRS - 1),
+            generation: (rest >> 32) as u32,
+            invalidated: (word & INVALIDATED != 0).then_some(Handle(rest as u32)),
+            judge: word & JUDGE != 0,
+        },
+        len: word as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -218,7 +218,7 @@ impl Connection {
                 self.send_delivery(io, slot, version, &delivery, &mut [0; SHORT_HEADER_BYTES]);
             }
             Ok(()) => self.send_delivery(io, slot, version, &delivery, &mut [0; HEADER_BYTES]),
-            Err(Refused::Busy) => self.responder.stall(slot),
+            Err(Refused::Busy) => self.responder.unsent(slot),
             Err(_) => self.fail(io, CloseReason::Work(WorkError::Transport)),
         }
         Event::None
@@ -248,7 +248,7 @@ impl Connection {
             message.extend(rest(&call.parts, delivery.reduced).map(Octets::Span));
         }
         if !self.send_reply(io, slot, &message, invalidate) {
-            self.responder.stall(slot);
+            self.responder.unsent(slot);
         }
     }
 
@@ -422,26 +422,8 @@ fn rest(parts: &[Part], reduced: u32) -> impl Iterator<Item = Span> + '_ {
     })
 }
 
-/// Cuts `data` over a chunk's segments, in order.
-fn spread<'m>(
-    data: Span,
-    chunk: &'m [RawSegment],
-) -> impl Iterator<Item = (Span, Segment)> + use<'m> {
-    let mut left = data;
-    chunk.iter().map_while(move |segment| {
-        let segment = segment.value();
-        let piece = left.first(segment.length);
-        left = left.skip(segment.length);
-        let to = Segment {
-            length: piece.len,
-            ..segment
-        };
-        (piece.len > 0).then_some((piece, to))
-    })
-}
-
-/// Cuts several spans over one chunk, as if they lay one after the other.
-fn spread_all(
+/// Cuts spans over the segments of one chunk, as if they lay one after the other.
+fn spread(
     spans: impl Iterator<Item = Span>,
     chunk: &[RawSegment],
     mut each: impl FnMut(Span, Segment) -> Result<(), Refused>,
@@ -502,12 +484,10 @@ fn write_all<'m>(
     };
     let result = (|| {
         for (part, chunk) in written_parts(&parts, delivery) {
-            for (piece, to) in spread(part.span, chunk) {
-                write(piece, to)?;
-            }
+            spread([part.span].into_iter(), chunk, &mut write)?;
         }
         match delivery.lists.reply.filter(|_| delivery.long) {
-            Some(chunk) => spread_all(rest(&parts, delivery.reduced), chunk, &mut write),
+            Some(chunk) => spread(rest(&parts, delivery.reduced), chunk, &mut write),
             None => Ok(()),
         }
     })();

@@ -201,12 +201,14 @@ impl Connection {
         if let Err(error) = result
             && !self.phase.is_over()
         {
-            if matches!(kind, Kind::Read | Kind::Write) && error == WorkError::RemoteAccess {
-                self.responder.suspect(slot);
-            }
-            self.fail(io, close_reason(error));
+            self.fail(io, close_reason(kind, error));
         }
-        self.attention |= self.phase.is_over() || self.responder.has_stalled();
+        // Whichever end noticed first that the connection is gone: the Call is suspect.
+        if matches!(kind, Kind::Read | Kind::Write) && result == Err(WorkError::RemoteAccess) {
+            self.responder.suspect(slot);
+        }
+        self.attention |=
+            self.phase.is_over() || self.responder.has_stalled() || self.requester.waits();
         match kind {
             Kind::Read => self.read_done(io, slot),
             Kind::Write | Kind::Reply => self.reply_work_done(io, slot),
@@ -260,7 +262,7 @@ impl Connection {
     /// True when Calls wait for memory: [`Connection::wake`] it when some was released.
     #[must_use]
     pub fn waits_for_memory(&self) -> bool {
-        self.responder.has_stalled() || self.requester.has_queued()
+        self.responder.has_stalled() || self.requester.waits()
     }
 
     /// Goes on with what had to wait. Call until [`Connection::runnable`] is false.
@@ -268,12 +270,14 @@ impl Connection {
         if let Some(reason) = self.announce.take() {
             return Event::Lost(reason);
         }
+        // Whatever the step finds to do later sets it again.
+        self.attention = false;
         let event = if self.phase.is_over() {
             self.unwind(io)
         } else {
             self.go_on(io)
         };
-        self.attention &= event != Event::None || self.announce.is_some();
+        self.attention |= event != Event::None || self.announce.is_some();
         event
     }
 
@@ -404,12 +408,12 @@ impl Connection {
         self.last_refusal = Some(reject);
         io.counters().rejects.add(reject);
         io.refused(reject, message);
-        self.repost(io, buffer);
         let (low, high) = (Version::One.code(), self.setup.version_max.code());
-        let Some(body) = answer(reject, message, role_of(message)).error(low, high) else {
-            return Event::None;
-        };
-        if let Some((xid, version)) = fixed_part(message) {
+        let error = answer(reject, message, role_of(message)).error(low, high);
+        let reply = error.zip(fixed_part(message));
+        // From here on the peer may write where the message was.
+        self.repost(io, buffer);
+        if let Some((body, (xid, version))) = reply {
             self.send_error(io, version, xid, body);
         }
         Event::None
@@ -477,7 +481,8 @@ impl Connection {
         if self.phase.is_over() {
             self.receives.release(io, buffer);
             self.attention = true;
-        } else if self.receives.repost(io, buffer).is_err() {
+        } else if let Err(buffer) = self.receives.repost(io, buffer) {
+            self.receives.release(io, buffer);
             self.fail(io, CloseReason::Work(WorkError::Transport));
         }
     }
@@ -491,7 +496,8 @@ impl Connection {
         if let Some(buffer) = self.receives.completed(index) {
             self.receives.release(io, buffer);
         }
-        self.fail(io, close_reason(result.err().unwrap_or(WorkError::Flushed)));
+        let error = result.err().unwrap_or(WorkError::Flushed);
+        self.fail(io, close_reason(Kind::Receive, error));
         self.attention = true;
         Event::None
     }
@@ -544,10 +550,16 @@ impl Connection {
         }
     }
 
-    /// Has the upper layer's next [`Connection::resume`] look again.
+    /// Has the next [`Connection::resume`] look again.
     #[inline]
     pub(crate) fn look_again(&mut self) {
         self.attention = true;
+    }
+
+    /// The same, where the step just taken may have been the last one before the end.
+    #[inline]
+    pub(crate) fn look_again_if_over(&mut self) {
+        self.attention |= self.phase.is_over();
     }
 
     /// One step of taking a broken connection apart; each returns what the upper layer must know.
@@ -586,10 +598,11 @@ impl Connection {
 }
 
 /// Work that was flushed says only that the connection is gone.
-fn close_reason(error: WorkError) -> CloseReason {
-    match error {
-        WorkError::Flushed => CloseReason::Peer,
-        error => CloseReason::Work(error),
+fn close_reason(kind: Kind, error: WorkError) -> CloseReason {
+    match (kind, error) {
+        (_, WorkError::Flushed) => CloseReason::Peer,
+        (Kind::Retire, _) => CloseReason::Invalidation,
+        (_, error) => CloseReason::Work(error),
     }
 }
 

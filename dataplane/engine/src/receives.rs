@@ -71,14 +71,14 @@ impl Receives {
         Ok(())
     }
 
-    /// Posts a buffer again.
+    /// Posts a buffer again, or hands it back.
     #[inline]
     pub(crate) fn repost<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         buffer: Buffer,
-    ) -> Result<(), Refused> {
-        self.post(io, buffer.index)
+    ) -> Result<(), Buffer> {
+        self.post(io, buffer.index).map_err(|_| buffer)
     }
 
     /// A posted buffer came back.

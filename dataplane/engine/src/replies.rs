@@ -126,10 +126,6 @@ impl Connection {
             count(&mut io.counters().strays);
             return Event::None;
         };
-        if let Some(call) = self.requester.slots.get(slot) {
-            let xid = call.xid;
-            self.requester.xids.remove(xid);
-        }
         self.requester.answered();
         let then = match error {
             ErrorBody::Version { low, high } if self.version.is_none() => {

@@ -136,8 +136,9 @@ impl Requester {
         self.slots.used_count() == self.queue.len()
     }
 
-    pub(crate) fn has_queued(&self) -> bool {
-        !self.queue.is_empty()
+    /// Something here found no room: the next completion, or released memory, may bring it.
+    pub(crate) fn waits(&self) -> bool {
+        self.retire_again || !self.queue.is_empty() && self.in_flight < self.granted
     }
 
     fn unqueue(&mut self, slot: SlotId) {
@@ -194,6 +195,7 @@ impl Connection {
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return Err(Refused::Busy);
         };
+        outgoing.then = Then::Deliver;
         outgoing.xid = call.xid;
         outgoing.parts.clear();
         outgoing.parts.extend(call.parts.iter().copied());
@@ -288,6 +290,7 @@ impl Connection {
         outgoing.reply = reply;
         self.enqueue_again(io, slot);
         self.pump(io);
+        self.look_again_if_over();
         Event::None
     }
 
@@ -327,6 +330,9 @@ impl Connection {
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return Event::None;
         };
+        if outgoing.then == Then::Cancel {
+            return Event::None;
+        }
         count(&mut io.counters().calls_cancelled);
         match outgoing.phase {
             CallPhase::Queued => {
@@ -361,6 +367,7 @@ impl Connection {
         if let Some(buffer) = held {
             self.repost(io, buffer);
         }
+        self.look_again_if_over();
         self.end_if_quiet(io);
     }
 
@@ -513,49 +520,57 @@ impl Connection {
 
     /// Goes on with retirements that found no room, and with queued Calls.
     pub(crate) fn resume_requester<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
-        if std::mem::take(&mut self.requester.retire_again) {
+        let event = self.resume_retiring(io);
+        if event == Event::None {
+            self.pump(io);
+        }
+        event
+    }
+
+    /// Goes on with retirements that found no room.
+    fn resume_retiring<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        while std::mem::take(&mut self.requester.retire_again) {
             let stuck = self
                 .requester
                 .slots
                 .first_used(|call| call.phase == CallPhase::Settling && call.live != 0);
-            if let Some(slot) = stuck
-                && self.retire_all(io, slot)
-            {
+            let Some(slot) = stuck else {
+                break;
+            };
+            if self.retire_all(io, slot) {
                 self.requester.retire_again = true;
                 return self.conclude(io, slot);
             }
+            if self.requester.retire_again {
+                // No room yet: the next completion looks again.
+                break;
+            }
+            // All of it is under way; there may be another one.
+            self.requester.retire_again = true;
         }
-        self.pump(io);
         Event::None
     }
 
-    /// One Call of a broken connection: its exposures end, and the upper layer is told.
+    /// The Calls of a broken connection: their exposures end, and the upper layer is told of
+    /// them one by one.
     pub(crate) fn unwind_requester<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
         let replay = self.setup.replay;
-        let next = self.requester.slots.first_used(|call| match call.phase {
-            CallPhase::Sent | CallPhase::Forsaken => true,
-            CallPhase::Queued => !replay,
-            CallPhase::Settling => call.live != 0,
-            _ => false,
-        });
-        let Some(slot) = next else {
-            return Event::None;
-        };
-        self.look_again();
-        let settling = self
-            .requester
-            .slots
-            .get(slot)
-            .is_some_and(|call| call.phase == CallPhase::Settling);
-        if settling {
-            return if self.retire_all(io, slot) {
-                self.conclude(io, slot)
-            } else {
-                Event::None
+        loop {
+            let next = self.requester.slots.first_used(|call| match call.phase {
+                CallPhase::Sent | CallPhase::Forsaken => true,
+                CallPhase::Queued => !replay || call.live != 0,
+                _ => false,
+            });
+            let Some(slot) = next else {
+                break;
             };
+            self.requester.unqueue(slot);
+            self.requester.answered();
+            let event = self.settle_call(io, slot, self.after_loss());
+            if event != Event::None {
+                return event;
+            }
         }
-        self.requester.unqueue(slot);
-        self.requester.answered();
-        self.settle_call(io, slot, self.after_loss())
+        self.resume_retiring(io)
     }
 }

@@ -80,8 +80,12 @@ pub(crate) struct Responder {
     /// Calls taken and not answered.
     in_flight: u32,
     credits: u16,
-    /// Slots that wait for memory or for room in the send queue, in order.
-    stalled: VecDeque<SlotId>,
+    /// Calls whose Reads wait for memory or for room in the send queue, in order.
+    waiting: VecDeque<SlotId>,
+    /// Calls whose Reply waits for room in the send queue, in order. Apart from the others: a
+    /// Reply that goes gives memory back, so it must never stand behind a Call that waits for
+    /// some.
+    unsent: VecDeque<SlotId>,
     pub(crate) kept: Kept,
     suspects: ArrayVec<Xid, SUSPECTS>,
 }
@@ -96,7 +100,8 @@ impl Responder {
             xids: Xids::new(slots),
             in_flight: 0,
             credits,
-            stalled: VecDeque::with_capacity(usize::from(slots)),
+            waiting: VecDeque::with_capacity(usize::from(slots)),
+            unsent: VecDeque::with_capacity(usize::from(slots)),
             kept: Kept::new(),
             suspects: ArrayVec::new(),
         }
@@ -118,13 +123,13 @@ impl Responder {
     }
 
     pub(crate) fn has_stalled(&self) -> bool {
-        !self.stalled.is_empty()
+        !self.waiting.is_empty() || !self.unsent.is_empty()
     }
 
-    #[inline]
-    pub(crate) fn stall(&mut self, slot: SlotId) {
-        if !self.stalled.contains(&slot) {
-            self.stalled.push_back(slot);
+    /// The Reply in this slot found no room in the send queue.
+    pub(crate) fn unsent(&mut self, slot: SlotId) {
+        if !self.unsent.contains(&slot) {
+            self.unsent.push_back(slot);
         }
     }
 
@@ -217,7 +222,12 @@ impl Connection {
             return Event::Call(slot);
         }
         self.step_serve(io, slot, ServeEvent::Reduce);
-        self.fetch(io, slot)
+        self.responder.waiting.push_back(slot);
+        if self.responder.waiting.len() > 1 {
+            // Long Calls take memory in the order they came in.
+            return Event::None;
+        }
+        self.fetch_first(io)
     }
 
     /// Puts a Call into its slot.
@@ -268,10 +278,15 @@ impl Connection {
         }
     }
 
-    /// Posts what is left of a Call's Reads. Waits, in order, for memory and for room.
-    fn fetch<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+    /// Posts what is left of the Reads of the Call that has waited longest. It stays in front
+    /// where it finds no memory or no room.
+    fn fetch_first<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        let Some(&slot) = self.responder.waiting.front() else {
+            return Event::None;
+        };
         let limits = self.setup.limits;
         let Some(call) = self.responder.slots.get_mut(slot) else {
+            self.responder.waiting.pop_front();
             return Event::None;
         };
         let Some((reads, payload)) = held_reads(io, call, &limits) else {
@@ -284,7 +299,6 @@ impl Connection {
         if call.assembled.is_none() {
             let Some(memory) = io.reserve(layout.total.max(1)) else {
                 count(&mut io.counters().memory_waits);
-                self.responder.stall(slot);
                 return Event::None;
             };
             call.assembled = Some(memory);
@@ -314,13 +328,14 @@ impl Connection {
         self.outstanding = self.outstanding.saturating_add(pending);
         match refused {
             None => {
+                self.responder.waiting.pop_front();
+                if !self.responder.waiting.is_empty() {
+                    self.look_again();
+                }
                 self.step_serve(io, slot, ServeEvent::Fetch);
                 self.complete_if_read(io, slot)
             }
-            Some(Refused::Busy) => {
-                self.responder.stall(slot);
-                Event::None
-            }
+            Some(Refused::Busy) => Event::None,
             Some(_) => {
                 self.fail(io, CloseReason::Work(WorkError::Transport));
                 Event::None
@@ -373,7 +388,9 @@ impl Connection {
             return Event::None;
         };
         let message = io.octets(message);
-        self.refuse(io, buffer, reject, message)
+        let event = self.refuse(io, buffer, reject, message);
+        self.end_if_quiet(io);
+        event
     }
 
     /// The Call in this slot: from [`Event::Call`] until answered or abandoned.
@@ -448,6 +465,7 @@ impl Connection {
         if let Some(buffer) = held {
             self.repost(io, buffer);
         }
+        self.look_again_if_over();
     }
 
     /// Moves a Call; a step that must not happen ends the connection.
@@ -465,33 +483,28 @@ impl Connection {
         }
     }
 
-    /// Goes on with the Call that has waited longest; the others wait behind it.
+    /// Goes on with the Replies that have waited longest, then with the first Call that waits
+    /// for its Reads.
     pub(crate) fn resume_responder<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
-        while let Some(slot) = self.responder.stalled.pop_front() {
-            let waiting = self.responder.stalled.len();
-            let phase = self.responder.slots.get(slot).map(|call| call.phase);
-            let event = match phase {
-                Some(ServePhase::Waiting) => self.fetch(io, slot),
-                Some(ServePhase::Replying) => self.transmit(io, slot),
-                _ => Event::None,
-            };
-            if self.responder.stalled.len() > waiting {
-                // It waits again: back to the front, where it was.
-                self.responder.stalled.pop_back();
-                self.responder.stalled.push_front(slot);
-                return event;
+        while let Some(slot) = self.responder.unsent.pop_front() {
+            let before = self.responder.unsent.len();
+            let call = self.responder.slots.get(slot);
+            if call.is_some_and(|call| call.phase == ServePhase::Replying) {
+                self.transmit(io, slot);
             }
-            if event != Event::None {
-                self.look_again();
-                return event;
+            if self.responder.unsent.len() > before {
+                // It waits again: back to the front, where it was.
+                self.responder.unsent.rotate_right(1);
+                break;
             }
         }
-        Event::None
+        self.fetch_first(io)
     }
 
     /// Frees what a broken connection's Calls hold, but for those with the upper layer.
     pub(crate) fn unwind_responder<'m>(&mut self, io: &mut impl Io<'m>) {
-        self.responder.stalled.clear();
+        self.responder.waiting.clear();
+        self.responder.unsent.clear();
         self.drop_kept(io);
         while let Some(slot) = self.responder.slots.first_used(|call| {
             call.phase != ServePhase::Serving && call.reading == 0 && call.replying == 0

@@ -244,6 +244,12 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         });
     }
 
+    /// What the engine counted, for who turns the lcore by hand.
+    #[must_use]
+    pub fn counters(&self) -> &rpcrdma_engine::Counters {
+        &self.bench.counters
+    }
+
     /// True when control said stop, and all is over or the time for it is.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -5,4 +5,5 @@ mod endpoint;
 pub mod export;
 pub mod metrics;
 pub mod selftest;
+pub mod status;
 mod table;

@@ -1,0 +1,181 @@
+//! What `rpcrdmad status` gets to know: one JSON document.
+//!
+//! Programs read it, so names stay, and new ones may come. Sizes are octets.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Refused headers shown, the last ones of all lcores.
+pub const REFUSED_HEADERS: usize = 16;
+
+/// The state of a running appliance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document {
+    /// The appliance's version and commit.
+    pub version: String,
+    /// Its process.
+    pub process: u32,
+    /// Since it started.
+    pub uptime_seconds: u64,
+    /// What it is doing.
+    pub state: State,
+    /// Where it listens.
+    pub listeners: Vec<Listener>,
+    /// Its lcores.
+    pub lcores: Vec<Lcore>,
+    /// The last headers it refused, oldest first; at most [`REFUSED_HEADERS`].
+    pub refused: Vec<RefusedHeader>,
+}
+
+/// What the appliance is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not everything is there yet.
+    #[default]
+    Starting,
+    /// Takes connections and calls.
+    Serving,
+    /// Answers the calls in flight, and ends.
+    Draining,
+}
+
+/// What part of the appliance something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// RDMA in, TCP out.
+    Front,
+    /// TCP in, RDMA out.
+    Back,
+    /// The built-in benchmark program.
+    Service,
+    /// The embedded NFSv3 server.
+    Export,
+    /// The counters, for Prometheus.
+    Metrics,
+}
+
+/// An open door.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// Whose.
+    pub role: Role,
+    /// Its name in the configuration.
+    pub name: String,
+    /// `tcp` or the fabric's name.
+    pub transport: String,
+    /// Where.
+    pub address: String,
+}
+
+/// One lcore.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lcore {
+    /// Its number, from zero.
+    pub lcore: u32,
+    /// The processor it is pinned to.
+    pub processor: u32,
+    /// What can leak: connections, exposures, memory, ... by name; after a disconnection each
+    /// goes back to what it was.
+    pub in_use: BTreeMap<String, u64>,
+    /// Its registered memory.
+    pub memory: Memory,
+    /// What it has counted since its start, by name.
+    pub counters: BTreeMap<String, u64>,
+    /// Headers it has refused, by reason; reasons that never occurred are left out.
+    pub rejects: BTreeMap<String, u64>,
+    /// Its connections.
+    pub connections: Vec<Connection>,
+    /// Connections that there was no room to list.
+    pub connections_left_out: u64,
+}
+
+/// Registered memory of an lcore, octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Given out now.
+    pub in_use_bytes: u64,
+    /// Most ever given out at once.
+    pub peak_bytes: u64,
+    /// Most that can be given out.
+    pub ceiling_bytes: u64,
+    /// In huge pages.
+    pub hugepages: bool,
+}
+
+/// One RDMA connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// Its number, which no other ever has.
+    pub number: u64,
+    /// What it belongs to.
+    pub role: Role,
+    /// That one's name in the configuration.
+    pub name: String,
+    /// The other end, in the fabric's form of address.
+    pub peer: String,
+    /// The TCP end: the backend of a front, the client of a back.
+    pub tcp: Option<String>,
+    /// Where it is in its life.
+    pub phase: String,
+    /// The RPC-over-RDMA version, once that is known.
+    pub version: Option<u32>,
+    /// Longest message the peer takes.
+    pub send_bytes: u32,
+    /// Longest message the peer may send.
+    pub receive_bytes: u32,
+    /// Calls in flight.
+    pub credits_used: u32,
+    /// Calls that may be in flight, as granted by the responder.
+    pub credits_granted: u32,
+    /// Calls so far.
+    pub calls: u64,
+    /// Memory it holds or may claim at any time.
+    pub memory_bytes: u64,
+    /// Why its last refused header was refused.
+    pub last_refusal: Option<String>,
+}
+
+/// A header that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedHeader {
+    /// By which lcore.
+    pub lcore: u32,
+    /// On which connection.
+    pub connection: u64,
+    /// Why.
+    pub reject: String,
+    /// Length of the whole message.
+    pub message_bytes: u32,
+    /// Its first octets, as `rpcrdmad decode` reads them.
+    pub hex: String,
+}
+
+impl RefusedHeader {
+    /// A header of which `octets` were kept.
+    #[must_use]
+    pub fn new(
+        lcore: u32,
+        connection: u64,
+        reject: &str,
+        message_bytes: u32,
+        octets: &[u8],
+    ) -> Self {
+        let hex = octets
+            .iter()
+            .fold(String::with_capacity(octets.len() * 2), |mut hex, octet| {
+                // Writing to a String cannot fail.
+                let _ = write!(hex, "{octet:02x}");
+                hex
+            });
+        Self {
+            lcore,
+            connection,
+            reject: reject.to_owned(),
+            message_bytes,
+            hex,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The document, for people.
+
+use super::document::{Connection, Document, Lcore, Listener, Role, State};
+use crate::table::table;
+use std::fmt;
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Document {
+            version,
+            process,
+            state,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "rpcrdmad {version}, process {process}, {state} for {}",
+            duration(self.uptime_seconds)
+        )?;
+        listeners(f, &self.listeners)?;
+        lcores(f, &self.lcores)?;
+        connections(f, &self.lcores)?;
+        if !self.refused.is_empty() {
+            writeln!(
+                f,
+                "\nlast refused headers, oldest first, for `rpcrdmad decode`:"
+            )?;
+        }
+        for refused in &self.refused {
+            // A comment for people at the end would not be hexadecimal: it goes before.
+            writeln!(f, "# connection {}, {}", refused.connection, refused.reject)?;
+            writeln!(f, "{}", refused.hex)?;
+        }
+        Ok(())
+    }
+}
+
+fn listeners(f: &mut fmt::Formatter<'_>, listeners: &[Listener]) -> fmt::Result {
+    let mut table = table(&["listener", "role", "transport", "address"]);
+    for listener in listeners {
+        table.add_row([
+            listener.name.clone(),
+            listener.role.to_string(),
+            listener.transport.clone(),
+            listener.address.clone(),
+        ]);
+    }
+    writeln!(f, "{table}")
+}
+
+fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
+    let headings = [
+        ">lcore",
+        ">cpu",
+        ">conns",
+        ">calls in",
+        ">calls out",
+        ">refused",
+        "memory: used, peak, of",
+    ];
+    let mut table = table(&headings);
+    for lcore in lcores {
+        let count = |name| lcore.counters.get(name).copied().unwrap_or(0).to_string();
+        let memory = &lcore.memory;
+        let total = lcore.connections.len() as u64 + lcore.connections_left_out;
+        table.add_row([
+            lcore.lcore.to_string(),
+            lcore.processor.to_string(),
+            total.to_string(),
+            count("calls_in"),
+            count("calls_out"),
+            lcore.rejects.values().sum::<u64>().to_string(),
+            format!(
+                "{}, {}, {}{}",
+                octets(memory.in_use_bytes),
+                octets(memory.peak_bytes),
+                octets(memory.ceiling_bytes),
+                if memory.hugepages { " huge" } else { "" }
+            ),
+        ]);
+    }
+    writeln!(f, "{table}")
+}
+
+fn connections(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
+    let headings = [
+        ">#",
+        ">lcore",
+        "of",
+        "peer",
+        "tcp",
+        "version",
+        "phase",
+        "inline out/in",
+        "credits",
+        ">calls",
+        ">memory",
+        "last refusal",
+    ];
+    let mut table = table(&headings);
+    for lcore in lcores {
+        for connection in &lcore.connections {
+            table.add_row(row(lcore.lcore, connection));
+        }
+    }
+    if table.is_empty() {
+        return writeln!(f, "no connections");
+    }
+    writeln!(f, "{table}")?;
+    match lcores
+        .iter()
+        .map(|lcore| lcore.connections_left_out)
+        .sum::<u64>()
+    {
+        0 => Ok(()),
+        more => writeln!(f, "and {more} more"),
+    }
+}
+
+fn row(lcore: u32, connection: &Connection) -> [String; 12] {
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    [
+        connection.number.to_string(),
+        lcore.to_string(),
+        format!("{} {}", connection.role, connection.name),
+        connection.peer.clone(),
+        or_dash(&connection.tcp),
+        connection
+            .version
+            .map_or_else(|| "-".to_owned(), |version| version.to_string()),
+        connection.phase.clone(),
+        format!("{}/{}", connection.send_bytes, connection.receive_bytes),
+        format!(
+            "{} of {}",
+            connection.credits_used, connection.credits_granted
+        ),
+        connection.calls.to_string(),
+        octets(connection.memory_bytes),
+        or_dash(&connection.last_refusal),
+    ]
+}
+
+/// With a binary prefix where it is long.
+fn octets(bytes: u64) -> String {
+    match bytes {
+        0..10_240 => bytes.to_string(),
+        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
+fn duration(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes} min {} s", seconds % 60),
+        (0, hours) => format!("{hours} h {minutes} min"),
+        (days, hours) => format!("{days} d {hours} h"),
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Starting => "starting",
+            State::Serving => "serving",
+            State::Draining => "draining",
+        })
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Front => "front",
+            Role::Back => "back",
+            Role::Service => "service",
+            Role::Export => "export",
+            Role::Metrics => "metrics",
+        })
+    }
+}

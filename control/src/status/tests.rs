@@ -1,0 +1,151 @@
+use super::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+fn document() -> Document {
+    let connection = Connection {
+        number: 7,
+        role: Role::Front,
+        name: "nfs".into(),
+        peer: "memory:3".into(),
+        tcp: Some("127.0.0.1:2049".into()),
+        phase: "open".into(),
+        version: Some(2),
+        send_bytes: 4096,
+        receive_bytes: 16_384,
+        credits_used: 3,
+        credits_granted: 64,
+        calls: 1_234_567,
+        memory_bytes: 3 << 20,
+        last_refusal: Some("unaligned_position".into()),
+    };
+    let lcore = Lcore {
+        lcore: 1,
+        processor: 5,
+        in_use: BTreeMap::from([("connections".into(), 1)]),
+        counters: BTreeMap::from([("calls_in".into(), 99)]),
+        connections: vec![connection],
+        connections_left_out: 2,
+        ..Lcore::default()
+    };
+    Document {
+        version: "0.1.0".into(),
+        process: 42,
+        uptime_seconds: 3 * 3600 + 120,
+        state: State::Serving,
+        listeners: vec![Listener {
+            role: Role::Back,
+            name: "back".into(),
+            transport: "tcp".into(),
+            address: "127.0.0.1:20490".into(),
+        }],
+        lcores: vec![lcore],
+        refused: vec![RefusedHeader::new(
+            1,
+            7,
+            "unaligned_position",
+            300,
+            &[0, 0xab],
+        )],
+    }
+}
+
+fn path_in(directory: &tempfile::TempDir) -> PathBuf {
+    directory.path().join("made/status.sock")
+}
+
+#[test]
+fn a_document_arrives_as_it_was_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = path_in(&directory);
+    let socket = StatusSocket::start(&path, document).unwrap();
+    let text = ask(&[directory.path().join("nowhere"), path.clone()]).unwrap();
+    assert_eq!(parse(&text).unwrap(), document());
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["lcores"][0]["counters"]["calls_in"], 99);
+    assert_eq!(value["lcores"][0]["in_use"]["connections"], 1);
+    assert_eq!(value["lcores"][0]["connections"][0]["role"], "front");
+    assert_eq!(value["refused"][0]["hex"], "00ab");
+    drop(socket);
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_socket_and_its_directory_are_the_owners_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = path_in(&directory);
+    let _socket = StatusSocket::start(&path, document).unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+}
+
+#[test]
+fn a_socket_left_behind_is_replaced_and_a_live_one_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("status.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let first = StatusSocket::start(&path, document).unwrap();
+    let error = StatusSocket::start(&path, document).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    assert_eq!(error.to_string(), "another process answers there");
+    assert!(ask(&[path.clone()]).is_ok());
+    drop(first);
+
+    fs::write(&path, "precious").unwrap();
+    let error = StatusSocket::start(&path, document).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is a file of that name, and it is no socket"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[test]
+fn another_appliances_socket_is_not_taken_along() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("status.sock");
+    let first = StatusSocket::start(&path, document).unwrap();
+    fs::remove_file(&path).unwrap();
+    let _second = StatusSocket::start(&path, document).unwrap();
+    drop(first);
+    assert!(ask(&[path]).is_ok());
+}
+
+#[test]
+fn where_nobody_answers_the_reason_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let stale = directory.path().join("stale");
+    drop(UnixListener::bind(&stale).unwrap());
+    let error = ask(&[directory.path().join("none"), stale])
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("none: no socket there\n"), "{error}");
+    assert!(
+        error.ends_with("stale: nobody listens there any more"),
+        "{error}"
+    );
+    assert!(parse("{}").is_err());
+}
+
+#[test]
+fn the_table_has_what_an_operator_looks_for() {
+    let text = document().to_string();
+    for expected in [
+        "rpcrdmad 0.1.0, process 42, serving for 3 h 2 min\n",
+        "127.0.0.1:20490",
+        "front nfs",
+        "4096/16384",
+        "3 of 64",
+        "1234567",
+        "3072 KiB",
+        "and 2 more\n",
+        "# connection 7, unaligned_position\n00ab\n",
+    ] {
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+}

@@ -8,6 +8,7 @@ use crate::ring::{Arrival, LcoreOrder, Notice, Order, SeatOrder, Session};
 use crate::seats::{ConnectionNumber, MAX_SEATS, SeatId};
 use crate::snapshot::Snapshot;
 use rpcrdma_upper::Upper;
+use rpcrdma_wire::private_data::PrivateData;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::io;
 use std::sync::Arc;
@@ -110,6 +111,10 @@ impl<E, U: Upper> Line<E, U> {
     /// Hands a queue pair and its connection to the lcore. [`Notice::Adopted`] says when connect
     /// or accept may follow; [`Notice::Closed`] brings the session back.
     ///
+    /// `peer` is what the private data of who asks said (RFC 8797), if this is the accepting
+    /// side and there was any: the peer's first message may be here before the news that the
+    /// connection is established.
+    ///
     /// # Errors
     ///
     /// No seat is free, or the ring is full: everything comes back.
@@ -117,6 +122,7 @@ impl<E, U: Upper> Line<E, U> {
         &mut self,
         number: ConnectionNumber,
         endpoint: E,
+        peer: Option<PrivateData>,
         session: Box<Session<U>>,
     ) -> Result<SeatId, NotTaken<E, U>> {
         let Some(seat) = self.free.pop() else {
@@ -130,6 +136,7 @@ impl<E, U: Upper> Line<E, U> {
             seat,
             number,
             endpoint,
+            peer,
             session,
         };
         match self.push(Order::Adopt(arrival)) {

@@ -51,6 +51,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             seat,
             number,
             endpoint,
+            peer,
             session,
         } = arrival;
         if !self.seats.is_free(seat) {
@@ -68,7 +69,8 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         match adopted {
             Ok(qp) => {
                 count(&mut self.counts.adoptions);
-                self.seats.take(seat, Occupant::new(number, qp, session));
+                self.seats
+                    .take(seat, Occupant::new(number, qp, peer, session));
                 self.post_receives(seat);
             }
             Err(ending) => {
@@ -106,10 +108,16 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     /// Tells one connection.
     fn tell(&mut self, seat: SeatId, order: SeatOrder<U>) {
         let now = self.clock.now();
-        let (mut in_vain, mut call) = (false, false);
+        let (mut in_vain, mut stands) = (false, false);
         let served = self.serve(seat, |occupant, desk, watcher| {
+            if let SeatOrder::Established { peer } = order {
+                occupant.peer = peer.or(occupant.peer);
+                stands = occupant.establish(desk, watcher, now);
+                return Event::None;
+            }
             let Session { connection, upper } = &mut *occupant.session;
             match order {
+                SeatOrder::Established { .. } => Event::None,
                 SeatOrder::RequestProperties(values) => {
                     in_vain = !connection.request_properties(desk, values);
                     Event::None
@@ -121,14 +129,6 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                 SeatOrder::Decide(decision) => {
                     in_vain = !connection.decide(desk, decision);
                     Event::None
-                }
-                SeatOrder::Established { peer } => {
-                    let event = connection.established(desk, peer);
-                    if !connection.phase().is_over() {
-                        upper.established(connection, desk, watcher, now);
-                        call = true;
-                    }
-                    event
                 }
                 SeatOrder::Fail => connection.close(desk, CloseReason::Peer),
                 SeatOrder::NegotiationTimedOut => connection.negotiation_timed_out(desk),
@@ -146,8 +146,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         if served.is_none() {
             count(&mut self.counts.stale_orders);
         }
-        if call {
-            // Edges of sockets that came with earlier orders were not looked at yet.
+        if stands {
             self.eager.push(seat.place());
         }
         if in_vain {

@@ -37,14 +37,17 @@ pub(crate) struct Arrival<E, U: Upper> {
     pub(crate) seat: SeatId,
     pub(crate) number: ConnectionNumber,
     pub(crate) endpoint: E,
+    pub(crate) peer: Option<PrivateData>,
     pub(crate) session: Box<Session<U>>,
 }
 
 /// From control to one connection.
 pub enum SeatOrder<U: Upper> {
-    /// Both sides may send now.
+    /// Both sides may send now. On the accepting side the first message may come before this
+    /// order, and says the same: then the order changes nothing.
     Established {
-        /// What the peer's private data said (RFC 8797), if there was any.
+        /// What the private data of who accepted said (RFC 8797), if there was any. On the
+        /// accepting side the lcore has known it since the adoption.
         peer: Option<PrivateData>,
     },
     /// There will be no connection: the peer said no, or it took too long.

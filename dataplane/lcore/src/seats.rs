@@ -9,6 +9,7 @@ use crate::ring::{Ending, Session};
 use rpcrdma_engine::CloseReason;
 use rpcrdma_fabric::{QueuePair, Token};
 use rpcrdma_upper::Upper;
+use rpcrdma_wire::private_data::PrivateData;
 
 /// Bits of a seat's place.
 const PLACE_BITS: u32 = 20;
@@ -79,6 +80,8 @@ pub(crate) enum State<U: Upper> {
 pub(crate) struct Occupant<U: Upper> {
     pub(crate) number: ConnectionNumber,
     pub(crate) qp: QueuePair,
+    /// What the peer's private data said, as far as it is known.
+    pub(crate) peer: Option<PrivateData>,
     pub(crate) session: Box<Session<U>>,
     /// Control has not been told yet that its receives are posted.
     pub(crate) owes_adopted: bool,
@@ -94,11 +97,13 @@ impl<U: Upper> Occupant<U> {
     pub(crate) fn new(
         number: ConnectionNumber,
         qp: QueuePair,
+        peer: Option<PrivateData>,
         session: Box<Session<U>>,
     ) -> Occupant<U> {
         Occupant {
             number,
             qp,
+            peer,
             session,
             owes_adopted: false,
             owes_property: false,

@@ -7,9 +7,11 @@ use crate::ring::Session;
 use crate::seats::{Occupant, SeatId};
 use crate::sockets::Watcher;
 use crate::turn::Lcore;
-use rpcrdma_engine::Event;
+use rpcrdma_engine::phase::Phase;
+use rpcrdma_engine::{CloseReason, Event, Io, Side};
 use rpcrdma_fabric::{Completion, Outcome, Port};
-use rpcrdma_upper::Upper;
+use rpcrdma_upper::{Upper, Watch};
+use std::time::Instant;
 
 /// Steps of one connection's engine that may follow from one completion, order or call. A
 /// connection with more to do comes round again in the next turn.
@@ -26,12 +28,64 @@ pub(crate) enum Served {
     Gone,
 }
 
+impl<U: Upper> Occupant<U> {
+    /// The connection stands: engine and upper layer are told, once. True when they were: the
+    /// upper layer is to be called then, because edges of sockets that came with earlier orders
+    /// were not looked at.
+    pub(crate) fn establish<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        watch: &mut impl Watch,
+        now: Instant,
+    ) -> bool {
+        let Session { connection, upper } = &mut *self.session;
+        if connection.phase() != Phase::Adopted {
+            return false;
+        }
+        let event = connection.established(io, self.peer);
+        debug_assert_eq!(event, Event::None, "news comes of resuming");
+        if !connection.phase().can_send() {
+            return false;
+        }
+        upper.established(connection, io, watch, now);
+        true
+    }
+
+    /// A completion came before control's word that the connection is established. On the
+    /// accepting side a message can do that, and proves the same. The asking side speaks first
+    /// (V2-17), so a message that it did not wait for ends the connection.
+    #[cold]
+    fn overtaken<'m>(
+        &mut self,
+        outcome: Outcome,
+        io: &mut impl Io<'m>,
+        watch: &mut impl Watch,
+        now: Instant,
+    ) -> bool {
+        let connection = &mut self.session.connection;
+        match (outcome, connection.side()) {
+            (Outcome::Received { .. }, Side::Server) => self.establish(io, watch, now),
+            (Outcome::Received { .. }, Side::Client) => {
+                connection.close(io, CloseReason::Peer);
+                false
+            }
+            _ => false,
+        }
+    }
+}
+
 impl<P: Port, U: Upper> Lcore<P, U> {
     /// One completion.
     #[inline]
     pub(crate) fn settle(&mut self, completion: Completion) {
         let Completion { token, id, outcome } = completion;
-        let served = self.serve(SeatId::from_raw(token.0), |occupant, desk, _| {
+        let seat = SeatId::from_raw(token.0);
+        let now = self.clock.now();
+        let mut stands = false;
+        let served = self.serve(seat, |occupant, desk, watcher| {
+            if occupant.session.connection.phase() == Phase::Adopted {
+                stands = occupant.overtaken(outcome, desk, watcher, now);
+            }
             let connection = &mut occupant.session.connection;
             match outcome {
                 Outcome::Received { len, invalidated } => {
@@ -44,6 +98,9 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         });
         if served.is_none() {
             count(&mut self.counts.stale_completions);
+        }
+        if stands {
+            self.eager.push(seat.place());
         }
         // A retiring that took its time frees a window only now.
         self.bench.freed |= outcome == Outcome::Done;

@@ -3,7 +3,6 @@
 mod support;
 
 use rpcrdma_engine::CloseReason;
-use rpcrdma_fabric::{Completion, Outcome, Span};
 use rpcrdma_lcore::{ConnectionNumber, Places, SeatOrder, Snapshot};
 use support::{Do, House, said, session};
 
@@ -23,7 +22,7 @@ fn a_full_ring_of_orders_gives_the_order_back() {
     assert!(matches!(back, Err(SeatOrder::Upper(Do::Say(words))) if words == [5]));
     assert!(!house.line.drain());
     assert!(!house.line.stop(std::time::Duration::ZERO));
-    let refused = house.line.adopt(ConnectionNumber(2), (), session());
+    let refused = house.line.adopt(ConnectionNumber(2), (), None, session());
     assert!(!refused.expect_err("full").no_seat);
     assert_eq!(house.line.free_seats(), 7, "the seat went back");
     assert!(house.line.survey(Box::new(Snapshot::with_room(0))).is_err());
@@ -45,7 +44,7 @@ fn notices_wait_for_room_where_they_are() {
     for _ in 0..100 {
         house.lcore.turn();
     }
-    let seat = house.line.adopt(ConnectionNumber(3), (), session());
+    let seat = house.line.adopt(ConnectionNumber(3), (), None, session());
     assert!(seat.is_ok());
     house.lcore.turn();
     let mut heard = Vec::new();
@@ -117,20 +116,8 @@ fn a_snapshot_has_the_rows_it_has_room_for() {
 fn refused_headers_are_kept_with_their_connection() {
     let mut house = House::usual();
     house.connect(77);
-    let (_, span, id) = house.stage().receives[0];
-    let token = house.stage().tokens[0].expect("a token");
-    let message = [9_u8; 40];
-    let into = Span { len: 40, ..span };
-    // SAFETY: the test is the fabric: the span is posted, so nobody looks at it.
-    assert!(unsafe { house.arena.fill(into, &message) });
-    house.stage().completions.push_back(Completion {
-        token,
-        id,
-        outcome: Outcome::Received {
-            len: 40,
-            invalidated: None,
-        },
-    });
+    let message = [9; 40];
+    house.deliver(&message);
     house.settle();
     let snapshot = house.survey(1);
     let refusal = snapshot.refusals.iter().next().expect("one");

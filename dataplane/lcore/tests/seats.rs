@@ -2,10 +2,10 @@
 
 mod support;
 
-use rpcrdma_engine::CloseReason;
+use rpcrdma_engine::{CloseReason, Side};
 use rpcrdma_fabric::{Completion, Outcome, Token, WorkId};
 use rpcrdma_lcore::{ConnectionNumber, Notice, SeatOrder};
-use support::{House, RECEIVE_BYTES, RECEIVES, Stage, said, session};
+use support::{Do, House, RECEIVE_BYTES, RECEIVES, Stage, said, session, session_of};
 
 #[test]
 fn a_session_that_was_lent_comes_back() {
@@ -35,6 +35,35 @@ fn a_peer_that_goes_is_a_close_too() {
     let gone = Completion { token, id, outcome };
     house.stage().completions.push_back(gone);
     assert_eq!(said(&house.settle()), ["Closed(Peer) 7"]);
+}
+
+#[test]
+fn a_message_that_overtakes_the_news_of_establishment_brings_it() {
+    let mut house = House::usual();
+    let seat = house.adopt(1);
+    assert_eq!(said(&house.settle()), ["adopted 1"]);
+    house.order(seat, Do::SayWhenEstablished(5));
+    house.deliver(&[9; 40]);
+    assert_eq!(said(&house.settle()), ["5 1"]);
+    assert_eq!(
+        house.survey(0).refusals.iter().count(),
+        1,
+        "it was looked at"
+    );
+    house.tell(seat, SeatOrder::Established { peer: None });
+    assert_eq!(said(&house.settle()), [""; 0], "known already");
+}
+
+#[test]
+fn a_server_that_speaks_before_it_is_spoken_to_is_left() {
+    let mut house = House::usual();
+    let session = session_of(Side::Client);
+    let taken = house.line.adopt(ConnectionNumber(1), (), None, session);
+    assert!(taken.is_ok());
+    assert_eq!(said(&house.settle()), ["adopted 1"]);
+    house.deliver(&[9; 40]);
+    assert_eq!(said(&house.settle()), ["Closed(Peer) 1"]);
+    assert_eq!(house.survey(0).memory.in_use_bytes, 0);
 }
 
 #[test]
@@ -104,7 +133,7 @@ fn a_house_that_is_full_gives_everything_back() {
     for number in 0..8 {
         house.connect(number);
     }
-    let refused = house.line.adopt(ConnectionNumber(8), (), session());
+    let refused = house.line.adopt(ConnectionNumber(8), (), None, session());
     let refused = refused.expect_err("no seat");
     assert!(refused.no_seat);
     assert!(!refused.session.upper.established);

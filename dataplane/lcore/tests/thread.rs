@@ -84,7 +84,7 @@ impl Threaded {
     }
 
     fn connect(&mut self) -> rpcrdma_lcore::SeatId {
-        let seat = self.line.adopt(ConnectionNumber(1), (), session());
+        let seat = self.line.adopt(ConnectionNumber(1), (), None, session());
         let seat = seat.map_err(|_| "full").expect("a seat");
         assert!(matches!(self.notice(), Some(Notice::Adopted { .. })));
         let told = self.line.tell(seat, SeatOrder::Established { peer: None });

@@ -21,7 +21,7 @@ use rpcrdma_upper::Upper;
 use rpcrdma_upper::program::{Service, pattern};
 use rpcrdma_wire::Version;
 use rpcrdma_wire::private_data::PrivateData;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Where the server listens.
@@ -51,8 +51,8 @@ pub struct Host<U: Upper> {
     pub control: Arc<Bell>,
     make: Box<dyn Fn() -> Box<Session<U>>>,
     seats: HashMap<ConnectionId, SeatId>,
-    /// What the peers of those who asked sent along.
-    asked: HashMap<ConnectionId, Vec<u8>>,
+    /// Connections that a peer asked for.
+    asked: HashSet<ConnectionId>,
     private_data: PrivateData,
     /// Words of upper layers.
     pub said: Vec<U::Notice>,
@@ -128,7 +128,7 @@ fn host<U: Upper>(
         control,
         make,
         seats: HashMap::new(),
-        asked: HashMap::new(),
+        asked: HashSet::new(),
         private_data: setup.private_data(),
         said: Vec::new(),
         ended: Vec::new(),
@@ -147,12 +147,12 @@ impl<U: Upper> Host<U> {
     /// Begins a connection to the server.
     pub fn connect(&mut self) {
         let (connection, endpoint) = self.fabric.open(self.port).expect("a queue pair");
-        self.adopt(connection, endpoint);
+        self.adopt(connection, endpoint, None);
     }
 
-    fn adopt(&mut self, connection: ConnectionId, endpoint: Endpoint) {
+    fn adopt(&mut self, connection: ConnectionId, endpoint: Endpoint, peer: Option<PrivateData>) {
         let number = ConnectionNumber(connection.0);
-        let seat = self.line.adopt(number, endpoint, (self.make)());
+        let seat = self.line.adopt(number, endpoint, peer, (self.make)());
         self.seats.insert(connection, seat.expect("a seat"));
     }
 
@@ -175,17 +175,18 @@ impl<U: Upper> Host<U> {
             } => {
                 // Who asked may be gone by now.
                 if let Ok(endpoint) = self.fabric.take(connection, self.port) {
-                    self.asked.insert(connection, private_data);
-                    self.adopt(connection, endpoint);
+                    let peer = PrivateData::find(&private_data);
+                    assert!(peer.is_some());
+                    self.asked.insert(connection);
+                    self.adopt(connection, endpoint, peer);
                 }
             }
             Event::Established {
                 connection,
                 private_data,
             } => {
-                let said = self.asked.remove(&connection).unwrap_or(private_data);
-                let peer = PrivateData::find(&said);
-                assert!(peer.is_some());
+                let peer = PrivateData::find(&private_data);
+                assert!(peer.is_some() || self.asked.contains(&connection));
                 self.tell(connection, SeatOrder::Established { peer });
             }
             Event::Rejected { connection, .. } => self.tell(connection, SeatOrder::Fail),
@@ -203,7 +204,7 @@ impl<U: Upper> Host<U> {
             Notice::Adopted { number, .. } => {
                 let connection = ConnectionId(number.0);
                 let private_data = self.private_data.emit();
-                match self.asked.contains_key(&connection) {
+                match self.asked.contains(&connection) {
                     // As above: then the lcore hears it from its port.
                     true => drop(self.fabric.accept(connection, &private_data)),
                     false => self

@@ -12,6 +12,7 @@ pub use probe::{Do, Probe};
 use rpcrdma_engine::{Connection, Setup, Side};
 use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::pool::Pool;
+use rpcrdma_fabric::{Completion, Outcome};
 use rpcrdma_lcore::{
     Bell, ConnectionNumber, Idle, Lcore, Line, Link, Notice, Places, SeatId, SeatOrder, Session,
     Snapshot, line,
@@ -25,12 +26,17 @@ pub const RECEIVES: usize = 4;
 
 /// A server's connection with few receives.
 pub fn session() -> Box<Session<Probe>> {
+    session_of(Side::Server)
+}
+
+/// A connection with few receives.
+pub fn session_of(side: Side) -> Box<Session<Probe>> {
     let setup = Setup {
         credits: 2,
         backward_credits: 0,
         receive_bytes: RECEIVE_BYTES,
         announced_bytes: RECEIVE_BYTES,
-        ..Setup::new(Side::Server)
+        ..Setup::new(side)
     };
     assert_eq!(usize::from(setup.receives()), RECEIVES);
     Box::new(Session {
@@ -132,7 +138,9 @@ impl House {
 
     /// Adopts a connection, not yet established.
     pub fn adopt(&mut self, number: u64) -> SeatId {
-        let taken = self.line.adopt(ConnectionNumber(number), (), session());
+        let taken = self
+            .line
+            .adopt(ConnectionNumber(number), (), None, session());
         taken.map_err(|_| "not taken").expect("a seat and room")
     }
 
@@ -153,6 +161,21 @@ impl House {
 
     pub fn order(&mut self, seat: SeatId, order: Do) {
         self.tell(seat, SeatOrder::Upper(order));
+    }
+
+    /// Has a message arrive in the oldest receive that is posted.
+    pub fn deliver(&mut self, message: &[u8]) {
+        let (qp, span, id) = self.stage().receives.remove(0);
+        let len = u32::try_from(message.len()).expect("short");
+        // SAFETY: the test is the fabric: the span is posted, so nobody looks at it.
+        assert!(unsafe { self.arena.fill(span, message) });
+        let token = self.stage().tokens[qp.0 as usize].expect("not destroyed");
+        let outcome = Outcome::Received {
+            len,
+            invalidated: None,
+        };
+        let arrived = Completion { token, id, outcome };
+        self.stage().completions.push_back(arrived);
     }
 
     /// What the lcore says of itself, with as many rows.

@@ -12,6 +12,8 @@ use std::time::Instant;
 pub enum Do {
     /// Give these notices.
     Say(Vec<u32>),
+    /// Give this notice when the connection is established.
+    SayWhenEstablished(u32),
     /// Watch this socket: say 1000 in the first `turn`, and in each that finds something to read.
     Watch(UnixStream),
     /// Hold that much memory, asked for again in each `turn` until it is there: then say the
@@ -38,6 +40,7 @@ pub struct Probe {
     pub lost: Option<CloseReason>,
     socket: Option<UnixStream>,
     fresh: bool,
+    word: Option<u32>,
     wanted: Option<(u32, u32)>,
     held: Option<Span>,
     again: u32,
@@ -74,7 +77,9 @@ impl Upper for Probe {
         _: &mut impl Watch,
         _: Instant,
     ) {
+        assert!(!self.established, "said once");
         self.established = true;
+        self.notices.extend(self.word.take());
     }
 
     fn event<'m>(&mut self, _: &mut Connection, _: &mut impl Io<'m>, _: Event, _: Instant) {}
@@ -90,6 +95,7 @@ impl Upper for Probe {
         self.counted += 1;
         match order {
             Do::Say(words) => self.notices.extend(words),
+            Do::SayWhenEstablished(word) => self.word = Some(word),
             Do::Watch(socket) => {
                 socket.set_nonblocking(true).expect("a socket can be");
                 watch.watch(socket.as_fd()).expect("watched");

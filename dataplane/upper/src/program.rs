@@ -68,8 +68,8 @@ pub fn pattern(offset: u32) -> u8 {
 }
 
 /// Fills a source with [`pattern`]. Once, before the lcore serves from it.
-pub fn fill_source<'m>(io: &mut impl Io<'m>, source: Span) {
-    for (octet, offset) in io.octets_mut(source).iter_mut().zip(0..) {
+pub fn fill_source(source: &mut [u8]) {
+    for (octet, offset) in source.iter_mut().zip(0..) {
         *octet = pattern(offset);
     }
 }

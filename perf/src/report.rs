@@ -1,0 +1,232 @@
+//! What a run says: a table for people, JSON for programs, an HdrHistogram log for plots.
+
+use crate::load::Measured;
+use crate::workload::Workload;
+use anyhow::{Context, Result};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2Serializer;
+use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// The floor measured in the same run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Floor {
+    /// Median of a raw Send and Receive, there and back, on the same fabric, nanoseconds.
+    pub latency_ns_p50: u64,
+    /// What one processor copies from the working set's source to its destination, octets a second.
+    pub memcpy_bytes_per_second: u64,
+}
+
+/// Percentiles of the latency, nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Percentiles {
+    /// Half of all Calls were faster.
+    pub p50: u64,
+    /// 90 of 100.
+    pub p90: u64,
+    /// 99 of 100.
+    pub p99: u64,
+    /// 999 of 1,000.
+    pub p999: u64,
+    /// The slowest.
+    pub max: u64,
+}
+
+impl Percentiles {
+    fn of(histogram: &Histogram<u64>) -> Self {
+        let at = |percentile| histogram.value_at_percentile(percentile);
+        Self {
+            p50: at(50.0),
+            p90: at(90.0),
+            p99: at(99.0),
+            p999: at(99.9),
+            max: histogram.max(),
+        }
+    }
+}
+
+/// Everything that was measured, and under what conditions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The fabric's name.
+    pub fabric: &'static str,
+    /// The workload's name.
+    pub workload: &'static str,
+    /// Payload of one Call, octets.
+    pub size: u32,
+    /// Calls in flight on each connection.
+    pub depth: u16,
+    /// Connections.
+    pub connections: usize,
+    /// Lcores.
+    pub lcores: usize,
+    /// The version spoken.
+    pub version: u32,
+    /// How long was measured.
+    pub seconds: f64,
+    /// Calls answered.
+    pub calls: u64,
+    /// Calls that failed or were answered wrongly.
+    pub errors: u64,
+    /// Calls answered in a second.
+    pub calls_per_second: f64,
+    /// Payload moved in a second, octets.
+    pub bytes_per_second: f64,
+    /// From handing a Call to the engine to its Reply.
+    pub latency_ns: Percentiles,
+    /// What the same machine does at best, measured right before.
+    pub floor: Floor,
+    /// Median latency over the floor's.
+    pub latency_ratio: f64,
+    /// Payload moved over what one processor copies; null without payload.
+    pub bandwidth_ratio: Option<f64>,
+}
+
+/// What a run was.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// The workload.
+    pub workload: Workload,
+    /// Its size.
+    pub size: u32,
+    /// Calls in flight on each connection.
+    pub depth: u16,
+    /// Connections.
+    pub connections: usize,
+    /// Lcores.
+    pub lcores: usize,
+    /// The version.
+    pub version: u32,
+    /// How long was measured.
+    pub time: Duration,
+}
+
+impl Report {
+    /// Puts together what was measured.
+    #[must_use]
+    pub fn new(conditions: Conditions, measured: &Measured, floor: Floor) -> Self {
+        let seconds = conditions.time.as_secs_f64();
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "figures for people, to three digits"
+        )]
+        let rate = |count: u64| count as f64 / seconds;
+        let bytes = measured.calls * conditions.workload.payload_bytes();
+        let latency_ns = Percentiles::of(&measured.latency);
+        Self {
+            fabric: "memory",
+            workload: conditions.workload.name(),
+            size: conditions.size,
+            depth: conditions.depth,
+            connections: conditions.connections,
+            lcores: conditions.lcores,
+            version: conditions.version,
+            seconds,
+            calls: measured.calls,
+            errors: measured.errors,
+            calls_per_second: rate(measured.calls),
+            bytes_per_second: rate(bytes),
+            latency_ns,
+            floor,
+            latency_ratio: ratio(latency_ns.p50, floor.latency_ns_p50),
+            bandwidth_ratio: (bytes > 0)
+                .then(|| rate(bytes) / rate_of(floor.memcpy_bytes_per_second)),
+        }
+    }
+
+    /// The table for people.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{} {} octets, version {}, {} connection(s) of depth {}, {} lcore(s), {} fabric, {:.1} s\n\n",
+            self.workload,
+            self.size,
+            self.version,
+            self.connections,
+            self.depth,
+            self.lcores,
+            self.fabric,
+            self.seconds
+        );
+        let latency = &self.latency_ns;
+        let rows = [
+            ("p50", latency.p50),
+            ("p90", latency.p90),
+            ("p99", latency.p99),
+            ("p99.9", latency.p999),
+            ("max", latency.max),
+        ];
+        text.push_str("  latency          us\n");
+        for (name, ns) in rows {
+            let _ = writeln!(text, "  {name:<8} {:>10}", micros(ns));
+        }
+        let _ = write!(
+            text,
+            "\n  calls/s    {:>14}\n  payload/s  {:>14}\n  errors     {:>14}\n",
+            si(self.calls_per_second, ""),
+            si(self.bytes_per_second, "B"),
+            self.errors
+        );
+        let _ = write!(
+            text,
+            "\n  floor, same run: Send/Receive there and back {} us (median is {:.2} times that), \
+             memcpy {}/s{}\n",
+            micros(self.floor.latency_ns_p50),
+            self.latency_ratio,
+            si(rate_of(self.floor.memcpy_bytes_per_second), "B"),
+            self.bandwidth_ratio
+                .map_or_else(String::new, |ratio| format!(
+                    " (payload is {ratio:.2} of that)"
+                ))
+        );
+        text
+    }
+
+    /// Writes the JSON document.
+    pub fn write_json(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        std::fs::write(path, text + "\n").with_context(|| format!("writing {}", path.display()))
+    }
+}
+
+/// Writes a histogram as an HdrHistogram interval log (V2), which the usual plotters read.
+pub fn write_log(path: &Path, histogram: &Histogram<u64>, time: Duration) -> Result<()> {
+    let mut octets = Vec::new();
+    let mut serializer = V2Serializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment("rpcrdma-perf: call latency, nanoseconds")
+        .with_start_time(SystemTime::now() - time)
+        .begin_log_with(&mut octets, &mut serializer)?;
+    log.write_histogram(histogram, Duration::ZERO, time, None)
+        .map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    std::fs::write(path, octets).with_context(|| format!("writing {}", path.display()))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "figures for people, to three digits"
+)]
+fn rate_of(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+fn ratio(value: u64, floor: u64) -> f64 {
+    rate_of(value) / rate_of(floor.max(1))
+}
+
+/// Nanoseconds as microseconds, to three digits behind the point.
+fn micros(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
+/// A figure with its SI prefix.
+fn si(value: f64, unit: &str) -> String {
+    let steps = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match steps.iter().find(|(size, _)| value >= *size) {
+        Some((size, prefix)) => format!("{:.2} {prefix}{unit}", value / size),
+        None => format!("{value:.0} {unit}"),
+    }
+}

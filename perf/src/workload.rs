@@ -1,0 +1,214 @@
+//! What is called: the procedures of the built-in program, as Calls laid out in the arena.
+
+use arrayvec::ArrayVec;
+use rpcrdma_engine::{Io, MAX_RESULTS, Part, Span};
+use rpcrdma_fabric::pool::LONGEST;
+use rpcrdma_upper::program;
+use rpcrdma_wire::Xid;
+use rpcrdma_wire::rpc::{CALL_BYTES, REPLY_BYTES, emit_call};
+
+/// Octets of a Call's head.
+const CALL: u32 = CALL_BYTES as u32;
+/// WRITE's arguments before the data: whether to sum it, and its length.
+const WRITE_HEAD: u32 = 8;
+
+/// Which procedure, and how large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// NULL: nothing either way.
+    Null,
+    /// ECHO of so many octets, inline or as a long message.
+    Echo(u32),
+    /// READ of so many octets, by Write chunk.
+    Read(u32),
+    /// WRITE of so many octets, by Read chunk where they do not fit inline.
+    Write(u32),
+}
+
+impl Workload {
+    /// Payload octets that one Call moves.
+    #[must_use]
+    pub fn payload_bytes(self) -> u64 {
+        match self {
+            Workload::Null => 0,
+            Workload::Echo(size) => u64::from(size) * 2,
+            Workload::Read(size) | Workload::Write(size) => size.into(),
+        }
+    }
+
+    /// The procedure's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Null => "null",
+            Workload::Echo(_) => "echo",
+            Workload::Read(_) => "read",
+            Workload::Write(_) => "write",
+        }
+    }
+
+    /// Octets of the Call in the arena.
+    #[must_use]
+    pub fn call_bytes(self) -> u32 {
+        match self {
+            Workload::Null => CALL,
+            Workload::Echo(size) => CALL + 4 + padded(size),
+            Workload::Read(_) => CALL + 8,
+            Workload::Write(size) => CALL + WRITE_HEAD + padded(size),
+        }
+    }
+
+    /// Octets of the eligible result, where there is one.
+    #[must_use]
+    pub fn result_bytes(self) -> Option<u32> {
+        match self {
+            Workload::Read(size) => Some(size),
+            _ => None,
+        }
+    }
+
+    /// Octets of the Reply without its eligible result.
+    #[must_use]
+    pub fn reply_bytes(self) -> u32 {
+        let head = REPLY_BYTES as u32;
+        match self {
+            Workload::Null => head,
+            Workload::Echo(size) => head + 4 + padded(size),
+            Workload::Read(_) => head + 4,
+            Workload::Write(_) => head + 8,
+        }
+    }
+
+    /// Where in the service's source lane `lane` reads: each has a block of its own, so that
+    /// the working set is that of as many transfers as are in flight.
+    fn offset(self, lane: u32) -> u32 {
+        match self {
+            Workload::Read(size) => lane.checked_rem(blocks(size)).unwrap_or(0) * size,
+            _ => 0,
+        }
+    }
+
+    /// Octets that the service's source must have for `depth` lanes.
+    #[must_use]
+    pub fn source_bytes(self, depth: u16) -> u64 {
+        match self {
+            Workload::Read(size) => u64::from(size) * u64::from(depth).min(blocks(size).into()),
+            _ => 0,
+        }
+    }
+
+    /// Writes the Call of lane `lane`, but for its xid.
+    pub fn lay_out<'m>(self, io: &mut impl Io<'m>, memory: Span, lane: u32) {
+        let (procedure, words, data) = match self {
+            Workload::Null => (program::NULL, ArrayVec::<u32, 2>::new(), 0),
+            Workload::Echo(size) => (program::ECHO, [size].into_iter().collect(), size),
+            Workload::Read(size) => (
+                program::READ,
+                [self.offset(lane), size].into_iter().collect(),
+                0,
+            ),
+            Workload::Write(size) => (program::WRITE, [0, size].into_iter().collect(), size),
+        };
+        let mut head = [0; CALL_BYTES];
+        // The buffer has exactly the length of a Call.
+        let _ = emit_call(
+            &mut head,
+            Xid(0),
+            program::PROGRAM,
+            program::VERSION,
+            procedure,
+        );
+        io.fill(memory, &head);
+        let mut at = CALL;
+        for word in words {
+            io.fill(memory.skip(at), &word.to_be_bytes());
+            at += 4;
+        }
+        program::fill_source(io.octets_mut(memory.skip(at).first(data)));
+        let pad = padded(data) - data;
+        io.fill(
+            memory.skip(at + data),
+            [0; 3].get(..pad as usize).unwrap_or_default(),
+        );
+    }
+
+    /// The Call's parts: WRITE's data is eligible.
+    #[inline]
+    #[must_use]
+    pub fn parts(self, memory: Span) -> ArrayVec<Part, 3> {
+        let part = |span, item| Part { span, item };
+        match self {
+            Workload::Write(size) => {
+                let head = CALL + WRITE_HEAD;
+                let data = memory.skip(head).first(size);
+                let pad = memory.skip(head + size);
+                let parts = [
+                    part(memory.first(head), false),
+                    part(data, true),
+                    part(pad, false),
+                ];
+                parts.into_iter().filter(|part| part.span.len > 0).collect()
+            }
+            _ => [part(memory, false)].into_iter().collect(),
+        }
+    }
+
+    /// Whether a Reply is what it should be: success, and the octets asked for, of which the
+    /// first and last are looked at.
+    #[inline]
+    pub fn is_right<'m>(
+        self,
+        body: &[u8],
+        written: [Option<u32>; MAX_RESULTS],
+        lane: u32,
+        result: impl FnOnce(u32) -> Option<&'m [u8]>,
+    ) -> bool {
+        let succeeded = body.get(4..REPLY_BYTES) == Some(&SUCCESS);
+        let word = |at: usize| {
+            let octets = body.get(at..)?.first_chunk()?;
+            Some(u32::from_be_bytes(*octets))
+        };
+        succeeded
+            && match self {
+                Workload::Null => true,
+                Workload::Echo(size) => {
+                    let data = body.get(REPLY_BYTES + 4..);
+                    word(REPLY_BYTES) == Some(size) && data.is_some_and(|data| fits(data, 0, size))
+                }
+                Workload::Write(size) => word(REPLY_BYTES) == Some(size),
+                Workload::Read(size) => {
+                    let octets = match written {
+                        [Some(octets), ..] if octets > 0 => result(octets),
+                        _ => body.get(REPLY_BYTES + 4..),
+                    };
+                    word(REPLY_BYTES) == Some(size)
+                        && octets.is_some_and(|data| fits(data, self.offset(lane), size))
+                }
+            }
+    }
+}
+
+/// An accepted, successful Reply behind its xid.
+const SUCCESS: [u8; REPLY_BYTES - 4] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// Blocks of `size` octets that a source can have at most: it is one span.
+fn blocks(size: u32) -> u32 {
+    (LONGEST / size.max(1)).max(1)
+}
+
+fn padded(size: u32) -> u32 {
+    size.next_multiple_of(4)
+}
+
+/// `data` begins with `size` octets of the pattern from `offset`, judged by the first and last.
+fn fits(data: &[u8], offset: u32, size: u32) -> bool {
+    let Some(data) = data.get(..size as usize) else {
+        return false;
+    };
+    let last = data
+        .last()
+        .is_none_or(|&last| last == program::pattern(offset.wrapping_add(size).wrapping_sub(1)));
+    last && data
+        .first()
+        .is_none_or(|&first| first == program::pattern(offset))
+}

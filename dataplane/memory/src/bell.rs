@@ -16,7 +16,10 @@ impl Bell {
     pub(crate) fn new() -> std::io::Result<Bell> {
         use rustix::event::{EventfdFlags, eventfd};
         let descriptor = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Bell { armed: AtomicBool::new(false), descriptor })
+        Ok(Bell {
+            armed: AtomicBool::new(false),
+            descriptor,
+        })
     }
 
     /// Wakes the port if it sleeps. What it shall find must have been stored before.

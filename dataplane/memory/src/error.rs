@@ -30,14 +30,19 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Error::Setting(which) => write!(f, "memory fabric: {which}"),
-            Error::System(_) => write!(f, "memory fabric: the system refuses memory or descriptors"),
+            Error::System(_) => {
+                write!(f, "memory fabric: the system refuses memory or descriptors")
+            }
             Error::InUse(address) => write!(f, "memory fabric: {address} is in use"),
             Error::Address(address) => write!(f, "memory fabric: {address:?} is not an address"),
             Error::NoPort(port) => write!(f, "memory fabric: no port {}", port.0),
             Error::NoConnection(id) => write!(f, "memory fabric: no connection {}", id.0),
             Error::Over(id) => write!(f, "memory fabric: the peer of connection {} has gone", id.0),
             Error::Order(what) => write!(f, "memory fabric: {what}"),
-            Error::PrivateData(len) => write!(f, "memory fabric: {len} octets of private data, 512 at most"),
+            Error::PrivateData(len) => write!(
+                f,
+                "memory fabric: {len} octets of private data, 512 at most"
+            ),
         }
     }
 }

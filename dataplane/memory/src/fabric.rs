@@ -35,7 +35,12 @@ impl MemoryFabric {
 
     fn of(registry: Arc<Mutex<Registry>>) -> MemoryFabric {
         let (control, losses) = lock(&registry).add_control();
-        MemoryFabric { registry, control, losses, seen: 0 }
+        MemoryFabric {
+            registry,
+            control,
+            losses,
+            seen: 0,
+        }
     }
 
     /// Opens a port over an arena, which it registers as a whole.

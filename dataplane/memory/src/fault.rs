@@ -34,7 +34,12 @@ pub(crate) enum Fault {
 impl FaultDesk {
     pub(crate) fn new(faults: Faults) -> FaultDesk {
         let random = StdRng::seed_from_u64(faults.seed);
-        FaultDesk { faults, random, now: 0, held: VecDeque::new() }
+        FaultDesk {
+            faults,
+            random,
+            now: 0,
+            held: VecDeque::new(),
+        }
     }
 
     fn hits(&mut self, parts: u16) -> bool {
@@ -65,7 +70,14 @@ impl FaultDesk {
             .any(|held| held.completion.token == token && held.completion.outcome == Outcome::Done);
         let delayed = self.hits(self.faults.delay);
         if behind || delayed {
-            self.hold(Completion { token, id, outcome: Outcome::Done }, delayed);
+            self.hold(
+                Completion {
+                    token,
+                    id,
+                    outcome: Outcome::Done,
+                },
+                delayed,
+            );
         }
         behind || delayed
     }
@@ -80,12 +92,17 @@ impl FaultDesk {
 
     fn hold(&mut self, completion: Completion, delayed: bool) {
         let delay = if delayed {
-            self.random.random_range(1..=u64::from(self.faults.delay_reaps.max(1)))
+            self.random
+                .random_range(1..=u64::from(self.faults.delay_reaps.max(1)))
         } else {
             0
         };
         // Never before an earlier one of the same queue pair.
-        let same = self.held.iter().rev().find(|held| held.completion.token == completion.token);
+        let same = self
+            .held
+            .iter()
+            .rev()
+            .find(|held| held.completion.token == completion.token);
         let due = (self.now + delay).max(same.map_or(0, |held| held.due));
         self.held.push_back(Held { completion, due });
     }
@@ -109,9 +126,22 @@ impl FaultDesk {
         if ready == 0 {
             return None;
         }
-        let nth = if self.faults.reorder { self.random.random_range(0..ready) } else { 0 };
-        let token = self.held.iter().filter(|held| due(held)).nth(nth)?.completion.token;
-        let first = self.held.iter().position(|held| held.completion.token == token)?;
+        let nth = if self.faults.reorder {
+            self.random.random_range(0..ready)
+        } else {
+            0
+        };
+        let token = self
+            .held
+            .iter()
+            .filter(|held| due(held))
+            .nth(nth)?
+            .completion
+            .token;
+        let first = self
+            .held
+            .iter()
+            .position(|held| held.completion.token == token)?;
         self.held.remove(first)
     }
 

@@ -14,7 +14,12 @@ impl<T: Copy> Fifo<T> {
     /// A queue of up to `capacity` (below 2^31).
     pub(crate) fn new(capacity: u32) -> Fifo<T> {
         let slots = capacity.next_power_of_two() as usize;
-        Fifo { slots: vec![None; slots].into_boxed_slice(), head: 0, len: 0, capacity }
+        Fifo {
+            slots: vec![None; slots].into_boxed_slice(),
+            head: 0,
+            len: 0,
+            capacity,
+        }
     }
 
     #[inline]
@@ -52,14 +57,22 @@ impl<T: Copy> Fifo<T> {
     /// The oldest.
     #[inline]
     pub(crate) fn front(&self) -> Option<T> {
-        if self.len == 0 { None } else { self.slots[self.slot(0)] }
+        if self.len == 0 {
+            None
+        } else {
+            self.slots[self.slot(0)]
+        }
     }
 
     /// The oldest, to be changed.
     #[inline]
     pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
         let slot = self.slot(0);
-        if self.len == 0 { None } else { self.slots[slot].as_mut() }
+        if self.len == 0 {
+            None
+        } else {
+            self.slots[slot].as_mut()
+        }
     }
 
     /// Takes the oldest.

@@ -16,7 +16,12 @@ pub(crate) struct Lane {
 
 /// Gives both ports their ends of new rings; a port to itself has one ring and one lane.
 pub(crate) fn join(a: &Arc<Shared>, a_octets: u32, b: &Arc<Shared>, b_octets: u32) {
-    let lane = |peer: &Arc<Shared>, to, from| Lane { peer: Arc::clone(peer), to, from, written: false };
+    let lane = |peer: &Arc<Shared>, to, from| Lane {
+        peer: Arc::clone(peer),
+        to,
+        from,
+        written: false,
+    };
     let (a_to_b, from_a) = ring::channel(a_octets);
     if a.id == b.id {
         a.give_lane(lane(a, a_to_b, from_a));

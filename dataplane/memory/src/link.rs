@@ -62,7 +62,11 @@ struct Credit {
 
 impl Link {
     pub(crate) fn new(id: u64) -> Link {
-        Link { id, state: Padded::default(), sides: Default::default() }
+        Link {
+            id,
+            state: Padded::default(),
+            sides: Default::default(),
+        }
     }
 
     #[inline]
@@ -96,9 +100,11 @@ impl Link {
             Cause::Ended => SEVERED,
             Cause::TooLongFor(side) => TOO_LONG + u32::from(side == 1),
         };
-        let ended = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
-            (state < SEVERED).then_some(severed)
-        });
+        let ended = self
+            .state
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |state| {
+                (state < SEVERED).then_some(severed)
+            });
         if ended.is_err() {
             return false;
         }

@@ -121,14 +121,19 @@ impl MemoryPort {
             turn: 0,
             windows: (0..settings.windows).rev().collect(),
             random,
-            parking: Parking { arena: parking, pool },
+            parking: Parking {
+                arena: parking,
+                pool,
+            },
             chores: Chores {
                 waiting: Fifo::new(count),
                 draining: Fifo::new(count),
                 flushing: Fifo::new(count),
                 retiring: Vec::with_capacity(settings.windows as usize),
             },
-            faults: settings.faults.map(|faults| Box::new(FaultDesk::new(faults))),
+            faults: settings
+                .faults
+                .map(|faults| Box::new(FaultDesk::new(faults))),
             armed: false,
         })
     }
@@ -140,7 +145,9 @@ impl MemoryPort {
     }
 
     fn pair(&mut self, qp: rpcrdma_fabric::QueuePair) -> Result<&mut QueuePair, Refused> {
-        self.queue_pairs.get_mut(qp.0 as usize).ok_or(Refused::Broken)
+        self.queue_pairs
+            .get_mut(qp.0 as usize)
+            .ok_or(Refused::Broken)
     }
 }
 

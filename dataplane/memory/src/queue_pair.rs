@@ -61,12 +61,22 @@ pub(crate) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     /// A message, copied to the parking memory; attempts that found no receive.
-    Send { parked: Span, invalidate: Option<Handle>, attempts: u32 },
+    Send {
+        parked: Span,
+        invalidate: Option<Handle>,
+        attempts: u32,
+    },
     /// A message that went, longer than a receive that was posted: the peer will say whether
     /// the receive it met was long enough. Its number among all messages.
     Judging(u32),
-    Read { into: Span, from: Segment },
-    Write { from: Span, to: Segment },
+    Read {
+        into: Span,
+        from: Segment,
+    },
+    Write {
+        from: Span,
+        to: Segment,
+    },
 }
 
 /// From `Adopted` on in this order, some steps left out.
@@ -124,8 +134,8 @@ pub(crate) struct QueuePair {
     pub(crate) parked_bytes: u32,
 
     receives: Fifo<Receive>,
+    /// Receives posted, and messages received, wrapping.
     posted: u32,
-    published: u32,
     received: u32,
     /// The shortest of the posted receives, and how many are that short.
     least: (u32, u32),
@@ -157,7 +167,6 @@ impl QueuePair {
             parked_bytes: 0,
             receives: Fifo::new(0),
             posted: 0,
-            published: 0,
             received: 0,
             least: (u32::MAX, 0),
             failed: None,
@@ -170,7 +179,13 @@ impl QueuePair {
 
     /// Begins a new use of this number.
     pub(crate) fn adopt(&mut self, parts: Parts, token: Token) {
-        let Parts { port: _, link, side, receives, waiting } = parts;
+        let Parts {
+            port: _,
+            link,
+            side,
+            receives,
+            waiting,
+        } = parts;
         *self = QueuePair {
             phase: Phase::Adopted,
             generation: self.generation,
@@ -219,7 +234,10 @@ impl QueuePair {
     #[inline]
     pub(crate) fn takes(&self, generation: u32) -> bool {
         self.generation == generation
-            && matches!(self.phase, Phase::Established | Phase::Adopted | Phase::Draining)
+            && matches!(
+                self.phase,
+                Phase::Established | Phase::Adopted | Phase::Draining
+            )
     }
 
     /// Sends a message if the peer has a receive and the ring has room.
@@ -235,7 +253,9 @@ impl QueuePair {
         if self.credit == 0 && !self.renew_credit() {
             return Attempt::NotReady;
         }
-        let Some(room) = lane.to.room(len) else { return Attempt::NoRoom };
+        let Some(room) = lane.to.room(len) else {
+            return Attempt::NoRoom;
+        };
         if let Some(handle) = invalidate {
             let owner = self.peer_owner();
             if owner.is_none_or(|owner| lane.peer.windows.invalidate(owner, handle).is_err()) {
@@ -244,12 +264,21 @@ impl QueuePair {
         }
         let judge = len > self.shortest;
         let (queue_pair, generation) = self.peer;
-        let heading = Heading { queue_pair, generation, invalidated: invalidate, judge };
+        let heading = Heading {
+            queue_pair,
+            generation,
+            invalidated: invalidate,
+            judge,
+        };
         lane.to.push(room, heading, message, arena);
         lane.written = true;
         self.credit -= 1;
         self.sent = self.sent.wrapping_add(1);
-        if judge { Attempt::Judging(self.sent) } else { Attempt::Done }
+        if judge {
+            Attempt::Judging(self.sent)
+        } else {
+            Attempt::Done
+        }
     }
 
     /// Reads what the peer has posted. False when there is still no credit.
@@ -269,7 +298,10 @@ impl QueuePair {
 
     /// Whether the peer has said that message number `sent` fitted.
     pub(crate) fn was_judged(&self, sent: u32) -> bool {
-        let judged = self.link.as_ref().map(|link| link.sides[1 - self.side].judged());
+        let judged = self
+            .link
+            .as_ref()
+            .map(|link| link.sides[1 - self.side].judged());
         judged.is_some_and(|judged| judged.wrapping_sub(sent) < 1 << 31)
     }
 
@@ -286,7 +318,9 @@ impl QueuePair {
         } else if receive.memory.len == len {
             self.least.1 = count + 1;
         }
-        Some(self.publish_when_due())
+        // A store to a line that is ours, until the sender's credit is spent and it reads again.
+        let link = self.link.as_ref()?;
+        Some(link.sides[self.side].publish(self.posted, self.least.0))
     }
 
     /// Takes the oldest receive for a message that has come.
@@ -317,25 +351,12 @@ impl QueuePair {
         }
     }
 
-    /// Tells the sender of new receives, but not of each: only when those it was told of and
-    /// has not used are no more than half of all. There is always at least one that it knows
-    /// of, or whose message is on its way here and will bring us back to this. True when the
-    /// sender should be woken.
-    #[inline]
-    pub(crate) fn publish_when_due(&mut self) -> bool {
-        let known = self.published.wrapping_sub(self.received);
-        if self.published == self.posted || known > self.receives.len() / 2 {
-            return false;
-        }
-        self.published = self.posted;
-        let Some(link) = &self.link else { return false };
-        link.sides[self.side].publish(self.posted, self.least.0)
-    }
-
     /// Says that the message just received was long enough for its receive. True when the
     /// sender should be woken.
     pub(crate) fn judge(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.sides[self.side].judge(self.received))
+        self.link
+            .as_ref()
+            .is_some_and(|link| link.sides[self.side].judge(self.received))
     }
 
     /// Takes the oldest receive to be flushed.

@@ -92,7 +92,8 @@ impl Registry {
     /// A control thread is gone: its listeners end, and what was asked of them is refused.
     pub(crate) fn forget_control(&mut self, control: Control) {
         self.controls.remove(&control);
-        self.listeners.retain(|_, listener| listener.control != control);
+        self.listeners
+            .retain(|_, listener| listener.control != control);
         let requests: Vec<ConnectionId> = self
             .connections
             .iter()
@@ -136,14 +137,19 @@ impl Registry {
             return Err(Error::InUse(address.to_owned()));
         }
         let id = ListenerId(u32::try_from(self.number()).unwrap_or(u32::MAX));
-        self.listeners.insert(address.to_owned(), Listener { id, control });
+        self.listeners
+            .insert(address.to_owned(), Listener { id, control });
         Ok(id)
     }
 
     /// The queue pair of one side of a link.
     fn endpoint(&self, port: PortId, link: &Arc<Link>, side: usize) -> Result<Endpoint, Error> {
         let entry = self.ports.get(&port.0).ok_or(Error::NoPort(port))?;
-        if link.sides[side].port.set(Arc::clone(&entry.shared)).is_err() {
+        if link.sides[side]
+            .port
+            .set(Arc::clone(&entry.shared))
+            .is_err()
+        {
             return Err(Error::Order("the connection has a queue pair already"));
         }
         Ok(Endpoint::new(Parts {
@@ -164,7 +170,13 @@ impl Registry {
         let endpoint = self.endpoint(port, &link, 0)?;
         self.watch(control, &link, 0);
         let id = ConnectionId(self.number());
-        let connection = Connection { control, link, side: 0, stage: Stage::Opened, other: None };
+        let connection = Connection {
+            control,
+            link,
+            side: 0,
+            stage: Stage::Opened,
+            other: None,
+        };
         self.connections.insert(id, connection);
         Ok((id, endpoint))
     }
@@ -210,7 +222,13 @@ impl Registry {
         };
         self.connections.remove(&id);
         sever(&link);
-        self.tell(control, Event::Rejected { connection: id, reason });
+        self.tell(
+            control,
+            Event::Rejected {
+                connection: id,
+                reason,
+            },
+        );
         Ok(())
     }
 
@@ -223,22 +241,28 @@ impl Registry {
         let id = ConnectionId(self.number());
         let port = link.sides[0].port.get().map_or(0, |port| port.id);
         self.watch(to.control, &link, 1);
-        self.connections.insert(id, Connection {
-            control: to.control,
-            link,
-            side: 1,
-            stage: Stage::Requested(to.id),
-            other: Some(from),
-        });
+        self.connections.insert(
+            id,
+            Connection {
+                control: to.control,
+                link,
+                side: 1,
+                stage: Stage::Requested(to.id),
+                other: Some(from),
+            },
+        );
         if let Some(asking) = self.connections.get_mut(&from) {
             asking.other = Some(id);
         }
-        self.tell(to.control, Event::Request {
-            listener: to.id,
-            connection: id,
-            peer: format!("memory:{port}"),
-            private_data: data,
-        });
+        self.tell(
+            to.control,
+            Event::Request {
+                listener: to.id,
+                connection: id,
+                peer: format!("memory:{port}"),
+                private_data: data,
+            },
+        );
     }
 
     pub(crate) fn take(&mut self, id: ConnectionId, port: PortId) -> Result<Endpoint, Error> {
@@ -257,21 +281,36 @@ impl Registry {
         let connection = self.connection(id)?;
         connection.expect(Stage::Taken, "accept follows take, once")?;
         connection.expect_adopted()?;
-        let (control, link, other) =
-            (connection.control, Arc::clone(&connection.link), connection.other);
+        let (control, link, other) = (
+            connection.control,
+            Arc::clone(&connection.link),
+            connection.other,
+        );
         self.join(&link)?;
         if !link.establish() {
             self.connections.remove(&id);
             return Err(Error::Over(id));
         }
         self.connection(id)?.stage = Stage::Established;
-        self.tell(control, Event::Established { connection: id, private_data: Vec::new() });
+        self.tell(
+            control,
+            Event::Established {
+                connection: id,
+                private_data: Vec::new(),
+            },
+        );
         if let Some(other) = other
             && let Some(asking) = self.connections.get_mut(&other)
         {
             asking.stage = Stage::Established;
             let control = asking.control;
-            self.tell(control, Event::Established { connection: other, private_data });
+            self.tell(
+                control,
+                Event::Established {
+                    connection: other,
+                    private_data,
+                },
+            );
         }
         Ok(())
     }
@@ -300,10 +339,18 @@ impl Registry {
             return Err(Error::NoConnection(id));
         };
         sever(&connection.link);
-        let asking = connection.other.and_then(|other| self.connections.remove_entry(&other));
+        let asking = connection
+            .other
+            .and_then(|other| self.connections.remove_entry(&other));
         if let Some((other, asking)) = asking {
             let reason = reason.to_owned();
-            self.tell(asking.control, Event::Rejected { connection: other, reason });
+            self.tell(
+                asking.control,
+                Event::Rejected {
+                    connection: other,
+                    reason,
+                },
+            );
         }
         Ok(())
     }
@@ -319,7 +366,10 @@ impl Registry {
                 Stage::Established => events.push(Event::Disconnected { connection: id }),
                 Stage::Asked => {
                     let reason = "the connection was lost before it stood".to_owned();
-                    events.push(Event::Rejected { connection: id, reason });
+                    events.push(Event::Rejected {
+                        connection: id,
+                        reason,
+                    });
                 }
                 Stage::Opened | Stage::Requested(_) | Stage::Taken => {}
             }
@@ -330,7 +380,9 @@ impl Registry {
             Event::Disconnected { connection } | Event::Rejected { connection, .. } => connection.0,
             Event::Request { .. } | Event::Established { .. } => 0,
         });
-        events.into_iter().for_each(|event| self.tell(control, event));
+        events
+            .into_iter()
+            .for_each(|event| self.tell(control, event));
     }
 
     pub(crate) fn next_event(&mut self, control: Control) -> Option<Event> {
@@ -340,7 +392,11 @@ impl Registry {
 
 impl Connection {
     fn expect(&self, stage: Stage, otherwise: &'static str) -> Result<(), Error> {
-        if self.stage == stage { Ok(()) } else { Err(Error::Order(otherwise)) }
+        if self.stage == stage {
+            Ok(())
+        } else {
+            Err(Error::Order(otherwise))
+        }
     }
 
     /// Messages can come as soon as the peer knows of us: the receives must be there.

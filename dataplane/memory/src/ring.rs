@@ -151,14 +151,27 @@ pub(crate) fn longest(octets: u32) -> u32 {
 /// A ring of `octets`, rounded up to a power of two of at least 1 KiB.
 pub(crate) fn channel(octets: u32) -> (Writer, Reader) {
     let lines = (octets as usize).div_ceil(LINE).next_power_of_two().max(16);
-    let lines = (0..lines).map(|_| UnsafeCell::new(Line([0; LINE]))).collect();
+    let lines = (0..lines)
+        .map(|_| UnsafeCell::new(Line([0; LINE])))
+        .collect();
     let ring = Arc::new(Ring {
         lines: Lines(lines),
         head: Padded::default(),
         starved: Padded::default(),
     });
-    let writer = Writer { ring: Arc::clone(&ring), tail: 0, head: 0 };
-    (writer, Reader { ring, head: 0, published: 0 })
+    let writer = Writer {
+        ring: Arc::clone(&ring),
+        tail: 0,
+        head: 0,
+    };
+    (
+        writer,
+        Reader {
+            ring,
+            head: 0,
+            published: 0,
+        },
+    )
 }
 
 /// The one writer of a ring.
@@ -183,7 +196,11 @@ impl Writer {
         let lines = lines_of(len);
         let capacity = self.ring.lines.mask() + 1;
         let index = self.tail & self.ring.lines.mask();
-        let skip = if index + lines > capacity { capacity - index } else { 0 };
+        let skip = if index + lines > capacity {
+            capacity - index
+        } else {
+            0
+        };
         // One more: the commit word after the record is cleared.
         let end = self.tail + skip + lines + 1;
         if end - self.head > capacity {
@@ -192,7 +209,11 @@ impl Writer {
                 return None;
             }
         }
-        Some(Room { at: self.tail + skip, lines, len })
+        Some(Room {
+            at: self.tail + skip,
+            lines,
+            len,
+        })
     }
 
     /// Copies a message into its room and commits it.
@@ -204,15 +225,21 @@ impl Writer {
         let lines = &self.ring.lines;
         if room.at != self.tail {
             lines.word(room.at, 0).store(0, Ordering::Relaxed);
-            lines.word(self.tail, 0).store(COMMITTED | SKIP, Ordering::Release);
+            lines
+                .word(self.tail, 0)
+                .store(COMMITTED | SKIP, Ordering::Release);
         }
         self.gather(room, message, arena);
         let lines = &self.ring.lines;
-        lines.word(room.at + room.lines, 0).store(0, Ordering::Relaxed);
+        lines
+            .word(room.at + room.lines, 0)
+            .store(0, Ordering::Relaxed);
         let handle = to.invalidated.map_or(0, |handle| handle.0);
         let rest = u64::from(to.generation) << 32 | u64::from(handle);
         lines.word(room.at, 1).store(rest, Ordering::Relaxed);
-        lines.word(room.at, 0).store(commit_word(to, room.len), Ordering::Release);
+        lines
+            .word(room.at, 0)
+            .store(commit_word(to, room.len), Ordering::Release);
         self.tail = room.at + room.lines;
     }
 
@@ -256,7 +283,10 @@ impl Writer {
 
 #[inline]
 fn commit_word(to: Heading, len: u32) -> u64 {
-    debug_assert!(to.queue_pair < MOST_QUEUE_PAIRS, "queue pairs are limited at the start");
+    debug_assert!(
+        to.queue_pair < MOST_QUEUE_PAIRS,
+        "queue pairs are limited at the start"
+    );
     let mut word = COMMITTED | u64::from(to.queue_pair) << 32 | u64::from(len);
     if to.invalidated.is_some() {
         word |= INVALIDATED;
@@ -327,7 +357,8 @@ impl Reader {
         self.published = self.head;
         self.ring.head.store(self.head, Ordering::Release);
         crate::barrier::light();
-        self.ring.starved.load(Ordering::Relaxed) && self.ring.starved.swap(false, Ordering::Relaxed)
+        self.ring.starved.load(Ordering::Relaxed)
+            && self.ring.starved.swap(false, Ordering::Relaxed)
     }
 }
 

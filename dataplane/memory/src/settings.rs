@@ -108,16 +108,67 @@ mod tests {
     fn each_impossible_setting_is_named() {
         let default = Settings::default();
         for (settings, key) in [
-            (Settings { queue_pairs: 0, ..default.clone() }, "queue_pairs"),
-            (Settings { queue_pairs: u32::MAX, ..default.clone() }, "queue_pairs"),
-            (Settings { send_depth: 0, ..default.clone() }, "send_depth"),
-            (Settings { receive_depth: 1 << 20, ..default.clone() }, "receive_depth"),
-            (Settings { windows: 0, ..default.clone() }, "windows"),
-            (Settings { ring_bytes: 64, ..default.clone() }, "ring_bytes"),
-            (Settings { message_bytes: 128 << 10, ..default.clone() }, "message_bytes"),
-            (Settings { parking_bytes: 1024, ..default.clone() }, "parking_bytes"),
+            (
+                Settings {
+                    queue_pairs: 0,
+                    ..default.clone()
+                },
+                "queue_pairs",
+            ),
+            (
+                Settings {
+                    queue_pairs: u32::MAX,
+                    ..default.clone()
+                },
+                "queue_pairs",
+            ),
+            (
+                Settings {
+                    send_depth: 0,
+                    ..default.clone()
+                },
+                "send_depth",
+            ),
+            (
+                Settings {
+                    receive_depth: 1 << 20,
+                    ..default.clone()
+                },
+                "receive_depth",
+            ),
+            (
+                Settings {
+                    windows: 0,
+                    ..default.clone()
+                },
+                "windows",
+            ),
+            (
+                Settings {
+                    ring_bytes: 64,
+                    ..default.clone()
+                },
+                "ring_bytes",
+            ),
+            (
+                Settings {
+                    message_bytes: 128 << 10,
+                    ..default.clone()
+                },
+                "message_bytes",
+            ),
+            (
+                Settings {
+                    parking_bytes: 1024,
+                    ..default.clone()
+                },
+                "parking_bytes",
+            ),
         ] {
-            assert!(settings.refusal().is_some_and(|why| why.contains(key)), "{key}");
+            assert!(
+                settings.refusal().is_some_and(|why| why.contains(key)),
+                "{key}"
+            );
         }
     }
 }

@@ -39,7 +39,9 @@ impl Shared {
             bell: Bell::new()?,
             closed: AtomicBool::new(false),
             news: AtomicBool::new(false),
-            severed: (0..queue_pairs.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            severed: (0..queue_pairs.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
             lanes: Mutex::new(Vec::new()),
         })
     }
@@ -55,7 +57,10 @@ impl Shared {
 
     /// Gives the lcore a lane to another port.
     pub(crate) fn give_lane(&self, lane: Lane) {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+        self.lanes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(lane);
         self.news.store(true, Ordering::Release);
         self.bell.ring();
     }
@@ -67,11 +72,7 @@ impl Shared {
     }
 
     /// Takes the new lanes, and every severed queue pair, in that order.
-    pub(crate) fn take_news(
-        &self,
-        lane: impl FnMut(Lane),
-        mut severed: impl FnMut(u32),
-    ) {
+    pub(crate) fn take_news(&self, lane: impl FnMut(Lane), mut severed: impl FnMut(u32)) {
         if !self.news.swap(false, Ordering::Acquire) {
             return;
         }

@@ -17,13 +17,20 @@ pub(crate) fn write(
     if from.len > to.length {
         return Err(WorkError::RemoteAccess);
     }
-    let target = Segment { length: from.len, ..to };
+    let target = Segment {
+        length: from.len,
+        ..to
+    };
     let inside = peer.windows.enter(owner, target, Access::Write);
     let inside = inside.map_err(|_| WorkError::RemoteAccess)?;
     // SAFETY: the window is open for writing and stays so until `inside` is dropped; while it
     // is, its owner lets no slice over this memory live.
     let done = unsafe { peer.arena.transfer(inside.memory, arena, from) };
-    if done { Ok(()) } else { Err(WorkError::LocalProtection) }
+    if done {
+        Ok(())
+    } else {
+        Err(WorkError::LocalProtection)
+    }
 }
 
 /// Copies all of `from`, a segment of a window of `peer`, to the start of `into`.
@@ -41,5 +48,9 @@ pub(crate) fn read(
     let inside = inside.map_err(|_| WorkError::RemoteAccess)?;
     // SAFETY: `into` is the poster's, given to this Read: it lets no slice over it live.
     let done = unsafe { arena.transfer(into, &peer.arena, inside.memory) };
-    if done { Ok(()) } else { Err(WorkError::LocalProtection) }
+    if done {
+        Ok(())
+    } else {
+        Err(WorkError::LocalProtection)
+    }
 }

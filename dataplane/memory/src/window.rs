@@ -95,7 +95,10 @@ impl Windows {
     pub(crate) fn new(count: u32) -> Windows {
         let count = count.clamp(1, MOST_WINDOWS);
         let index_bits = (u32::BITS - (count - 1).leading_zeros()).max(LEAST_INDEX_BITS);
-        Windows { windows: (0..count).map(|_| Padded::default()).collect(), index_bits }
+        Windows {
+            windows: (0..count).map(|_| Padded::default()).collect(),
+            index_bits,
+        }
     }
 
     #[inline]
@@ -105,7 +108,9 @@ impl Windows {
 
     #[inline]
     fn window(&self, handle: Handle) -> Option<&Window> {
-        self.windows.get(self.index(handle) as usize).map(|padded| &padded.0)
+        self.windows
+            .get(self.index(handle) as usize)
+            .map(|padded| &padded.0)
     }
 
     /// Opens window `index`, which the owner knows to be free. `Denied` when a late access is
@@ -129,13 +134,24 @@ impl Windows {
         window.owner.store(owner.0, Ordering::Relaxed);
         window.memory.store(memory.offset, Ordering::Relaxed);
         window.base.store(base, Ordering::Relaxed);
-        window.extent.store(u64::from(memory.len) | write, Ordering::Relaxed);
+        window
+            .extent
+            .store(u64::from(memory.len) | write, Ordering::Relaxed);
         // A late access may have added itself since: keep its count.
-        let opened = window.state.fetch_update(Ordering::Release, Ordering::Relaxed, |state| {
-            Some(u64::from(handle.0) << 32 | OPEN | state & USERS)
-        });
-        debug_assert!(opened.is_ok_and(|before| before & PHASE == FREE), "only the owner opens");
-        Ok(Segment { handle, length: memory.len, offset: base })
+        let opened = window
+            .state
+            .fetch_update(Ordering::Release, Ordering::Relaxed, |state| {
+                Some(u64::from(handle.0) << 32 | OPEN | state & USERS)
+            });
+        debug_assert!(
+            opened.is_ok_and(|before| before & PHASE == FREE),
+            "only the owner opens"
+        );
+        Ok(Segment {
+            handle,
+            length: memory.len,
+            offset: base,
+        })
     }
 
     /// Begins an access by the peer of `owner` to its `target`.
@@ -153,7 +169,10 @@ impl Windows {
             return Err(Denied);
         }
         let found = window.state.fetch_add(1, Ordering::Acquire);
-        let inside = Inside { window, memory: Span::default() };
+        let inside = Inside {
+            window,
+            memory: Span::default(),
+        };
         if found & !USERS != wanted {
             return Err(Denied);
         }
@@ -268,7 +287,10 @@ impl Window {
             return Err(Denied);
         }
         let memory = self.memory.load(Ordering::Relaxed);
-        Ok(Span { offset: memory + from, len: target.length })
+        Ok(Span {
+            offset: memory + from,
+            len: target.length,
+        })
     }
 }
 

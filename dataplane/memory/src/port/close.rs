@@ -12,14 +12,23 @@ impl MemoryPort {
     /// Ends a connection from this side.
     #[cold]
     pub(super) fn end(&mut self, number: u32, cause: Cause) {
-        let Ok(pair) = self.pair(QueuePair(number)) else { return };
-        if !matches!(pair.phase, Phase::Adopted | Phase::Established | Phase::Draining) {
+        let Ok(pair) = self.pair(QueuePair(number)) else {
+            return;
+        };
+        if !matches!(
+            pair.phase,
+            Phase::Adopted | Phase::Established | Phase::Draining
+        ) {
             return;
         }
-        let (Some(link), side, lane) = (pair.link.clone(), pair.side, pair.lane) else { return };
+        let (Some(link), side, lane) = (pair.link.clone(), pair.side, pair.lane) else {
+            return;
+        };
         if let Some(lane) = self.lanes.get(lane) {
             // Everything that is in the ring now will still be delivered.
-            link.sides[1 - side].last.store(lane.to.position(), Ordering::Release);
+            link.sides[1 - side]
+                .last
+                .store(lane.to.position(), Ordering::Release);
         }
         if link.sever(cause) {
             link.tell(1 - side);
@@ -47,11 +56,19 @@ impl MemoryPort {
     /// Takes what others have left for this lcore.
     #[cold]
     pub(super) fn read_news(&mut self) {
-        let Self { shared, lanes, queue_pairs, chores, .. } = self;
+        let Self {
+            shared,
+            lanes,
+            queue_pairs,
+            chores,
+            ..
+        } = self;
         shared.take_news(
             |lane| lanes.push(lane),
             |number| {
-                let Some(pair) = queue_pairs.get_mut(number as usize) else { return };
+                let Some(pair) = queue_pairs.get_mut(number as usize) else {
+                    return;
+                };
                 // It may be news of an earlier use of this number.
                 let ended = pair.link.as_ref().is_some_and(|link| link.is_severed());
                 if ended && matches!(pair.phase, Phase::Adopted | Phase::Established) {
@@ -67,7 +84,9 @@ impl MemoryPort {
     /// Begins the flush where everything that the peer sent has been delivered.
     pub(super) fn drain(&mut self) {
         for _ in 0..self.chores.draining.len() {
-            let Some(number) = self.chores.draining.pop() else { break };
+            let Some(number) = self.chores.draining.pop() else {
+                break;
+            };
             let pair = &mut self.queue_pairs[number as usize];
             pair.in_draining = false;
             if pair.phase != Phase::Draining {
@@ -94,7 +113,9 @@ impl MemoryPort {
     pub(super) fn flush(&mut self, completions: &mut [Completion]) -> usize {
         let mut count = 0;
         while count < completions.len() {
-            let Some(number) = self.chores.flushing.front() else { break };
+            let Some(number) = self.chores.flushing.front() else {
+                break;
+            };
             let pair = &mut self.queue_pairs[number as usize];
             if pair.phase != Phase::Flushing {
                 pair.in_flushing = false;
@@ -131,7 +152,9 @@ impl MemoryPort {
     /// What becomes of work that waited when the connection ended.
     fn fate(&self, number: u32, waiting: Waiting) -> Outcome {
         let pair = &self.queue_pairs[number as usize];
-        let Work::Judging(sent) = waiting.work else { return Outcome::Failed(WorkError::Flushed) };
+        let Work::Judging(sent) = waiting.work else {
+            return Outcome::Failed(WorkError::Flushed);
+        };
         let too_long = |link: &crate::link::Link| link.was_too_long_for(1 - pair.side);
         if pair.was_judged(sent) {
             Outcome::Done
@@ -154,7 +177,9 @@ impl MemoryPort {
     /// Makes a queue pair's number free. Whatever it still has is given back unreported.
     pub(super) fn forget(&mut self, number: u32) {
         self.end(number, Cause::Ended);
-        let Ok(pair) = self.pair(QueuePair(number)) else { return };
+        let Ok(pair) = self.pair(QueuePair(number)) else {
+            return;
+        };
         if pair.phase == Phase::Free {
             return;
         }
@@ -164,12 +189,20 @@ impl MemoryPort {
             self.queue_pairs[number as usize].waiting.pop();
         }
         if exposures > 0 {
-            let Self { shared, windows, chores, .. } = self;
+            let Self {
+                shared,
+                windows,
+                chores,
+                ..
+            } = self;
             shared.windows.close_all(owner, |window, vacant| {
                 if vacant {
                     windows.push(window);
                 } else {
-                    chores.retiring.push(Retiring { window, report: None });
+                    chores.retiring.push(Retiring {
+                        window,
+                        report: None,
+                    });
                 }
             });
         }
@@ -184,7 +217,10 @@ impl MemoryPort {
     #[cold]
     pub(super) fn wake_peer(&self, number: u32) {
         let pair = &self.queue_pairs[number as usize];
-        let peer = pair.link.as_ref().and_then(|link| link.sides[1 - pair.side].port.get());
+        let peer = pair
+            .link
+            .as_ref()
+            .and_then(|link| link.sides[1 - pair.side].port.get());
         if let Some(peer) = peer {
             peer.bell.ring();
         }
@@ -234,12 +270,11 @@ impl Parking {
         let mut at = parked;
         for part in message {
             let (len, kept) = match part {
-                Octets::Bytes(bytes) => {
-                    (bytes.len(), crate::copy::fill(&self.arena, at, bytes))
-                }
-                Octets::Span(span) => {
-                    (span.len as usize, crate::copy::across(&self.arena, at, arena, *span))
-                }
+                Octets::Bytes(bytes) => (bytes.len(), crate::copy::fill(&self.arena, at, bytes)),
+                Octets::Span(span) => (
+                    span.len as usize,
+                    crate::copy::across(&self.arena, at, arena, *span),
+                ),
             };
             debug_assert!(kept, "measured before");
             at = at.skip(u32::try_from(len).unwrap_or(u32::MAX));

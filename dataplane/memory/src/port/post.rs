@@ -15,8 +15,12 @@ impl MemoryPort {
         endpoint: Endpoint,
         token: Token,
     ) -> Result<QueuePair, Refused> {
-        let Some(&number) = self.free.last() else { return Err(Refused::Busy) };
-        let Some(parts) = endpoint.into_parts() else { return Err(Refused::Broken) };
+        let Some(&number) = self.free.last() else {
+            return Err(Refused::Busy);
+        };
+        let Some(parts) = endpoint.into_parts() else {
+            return Err(Refused::Broken);
+        };
         if parts.port != self.shared.id {
             // Made an endpoint again so that dropping it ends the connection.
             drop(Endpoint::new(parts));
@@ -48,7 +52,9 @@ impl MemoryPort {
         if !matches!(pair.phase, Phase::Established | Phase::Adopted) {
             return Err(Refused::Broken);
         }
-        let wake = pair.post_receive(Receive { memory, id }).ok_or(Refused::Busy)?;
+        let wake = pair
+            .post_receive(Receive { memory, id })
+            .ok_or(Refused::Busy)?;
         if wake {
             self.wake_peer(qp.0);
         }
@@ -64,6 +70,9 @@ impl MemoryPort {
         id: WorkId,
     ) -> Result<Posted, Refused> {
         let len = self.measure(message)?;
+        if invalidate.is_some() && !self.limits.remote_invalidate {
+            return Err(Refused::Unsupported);
+        }
         self.ready(number)?;
         if self.faults.is_some()
             && let Some(posted) = self.faulty_send(number, message, len, invalidate, id)
@@ -78,7 +87,13 @@ impl MemoryPort {
         match pair.attempt(lane, message, len, invalidate, &self.shared.arena) {
             Attempt::Done => Ok(self.done(number, id)),
             Attempt::NotReady | Attempt::NoRoom => self.park(number, message, len, invalidate, id),
-            Attempt::Judging(sent) => Ok(self.wait(number, Waiting { id, work: Work::Judging(sent) })),
+            Attempt::Judging(sent) => Ok(self.wait(
+                number,
+                Waiting {
+                    id,
+                    work: Work::Judging(sent),
+                },
+            )),
             Attempt::Failed(error) => Ok(self.fail(number, id, error)),
         }
     }
@@ -120,7 +135,11 @@ impl MemoryPort {
     fn establish(&mut self, number: u32) -> Result<(), Refused> {
         self.read_news();
         let pair = &mut self.queue_pairs[number as usize];
-        let link = pair.link.as_ref().filter(|link| link.is_established()).ok_or(Refused::Broken)?;
+        let link = pair
+            .link
+            .as_ref()
+            .filter(|link| link.is_established())
+            .ok_or(Refused::Broken)?;
         let peer = &link.sides[1 - pair.side];
         let (Some(port), Some(address)) = (peer.port.get(), peer.address()) else {
             return Err(Refused::Broken);
@@ -168,9 +187,16 @@ impl MemoryPort {
         {
             return Err(Refused::Busy);
         }
-        let parked = self.parking.keep(message, len, &self.shared.arena).ok_or(Refused::Busy)?;
+        let parked = self
+            .parking
+            .keep(message, len, &self.shared.arena)
+            .ok_or(Refused::Busy)?;
         self.queue_pairs[number as usize].parked_bytes += len;
-        let work = Work::Send { parked, invalidate, attempts: 0 };
+        let work = Work::Send {
+            parked,
+            invalidate,
+            attempts: 0,
+        };
         Ok(self.wait(number, Waiting { id, work }))
     }
 
@@ -233,10 +259,17 @@ impl MemoryPort {
         if !self.shared.arena.contains(memory) {
             return Err(Refused::Unsupported);
         }
-        if self.faults.as_mut().is_some_and(|faults| faults.refuses_window()) {
+        if self
+            .faults
+            .as_mut()
+            .is_some_and(|faults| faults.refuses_window())
+        {
             return Err(Refused::Busy);
         }
-        let pair = self.queue_pairs.get_mut(qp.0 as usize).ok_or(Refused::Broken)?;
+        let pair = self
+            .queue_pairs
+            .get_mut(qp.0 as usize)
+            .ok_or(Refused::Broken)?;
         if !matches!(pair.phase, Phase::Established | Phase::Adopted) {
             return Err(Refused::Broken);
         }
@@ -245,8 +278,10 @@ impl MemoryPort {
         for nth in 1..=self.windows.len().min(4) {
             let place = self.windows.len() - nth;
             let window = self.windows[place];
-            let opened =
-                self.shared.windows.open(window, owner, memory, access, &mut self.random);
+            let opened = self
+                .shared
+                .windows
+                .open(window, owner, memory, access, &mut self.random);
             if let Ok(segment) = opened {
                 self.windows.swap_remove(place);
                 pair.exposures += 1;
@@ -262,7 +297,10 @@ impl MemoryPort {
         handle: Handle,
         id: WorkId,
     ) -> Result<Posted, Refused> {
-        let pair = self.queue_pairs.get_mut(number as usize).ok_or(Refused::Broken)?;
+        let pair = self
+            .queue_pairs
+            .get_mut(number as usize)
+            .ok_or(Refused::Broken)?;
         let owner = pair.owner().ok_or(Refused::Broken)?;
         let broken = pair.link.as_ref().is_none_or(|link| link.is_severed());
         match self.shared.windows.close(owner, handle, broken) {

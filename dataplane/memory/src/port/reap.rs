@@ -27,14 +27,20 @@ impl MemoryPort {
         if self.shared.has_news() {
             self.read_news();
         }
-        if self.faults.is_some() { self.gather_faulty(completions) } else { self.collect(completions) }
+        if self.faults.is_some() {
+            self.gather_faulty(completions)
+        } else {
+            self.collect(completions)
+        }
     }
 
     #[cold]
     fn gather_faulty(&mut self, completions: &mut [Completion]) -> usize {
         let mut arrived = [NOTHING; FAULTY_BURST];
         let count = self.collect(&mut arrived);
-        let Some(faults) = &mut self.faults else { return 0 };
+        let Some(faults) = &mut self.faults else {
+            return 0;
+        };
         faults.take_in(&arrived[..count]);
         faults.hand_out(completions)
     }
@@ -49,10 +55,18 @@ impl MemoryPort {
         }
         let lanes = self.lanes.len();
         for nth in 0..lanes {
-            let lane = if self.turn + nth < lanes { self.turn + nth } else { self.turn + nth - lanes };
+            let lane = if self.turn + nth < lanes {
+                self.turn + nth
+            } else {
+                self.turn + nth - lanes
+            };
             count += self.receive(lane, &mut completions[count..]);
         }
-        self.turn = if self.turn + 1 < lanes { self.turn + 1 } else { 0 };
+        self.turn = if self.turn + 1 < lanes {
+            self.turn + 1
+        } else {
+            0
+        };
         count
     }
 
@@ -61,13 +75,12 @@ impl MemoryPort {
     fn receive(&mut self, lane: usize, completions: &mut [Completion]) -> usize {
         let mut count = 0;
         while count < completions.len() {
-            let Some(record) = self.lanes[lane].from.peek() else { break };
-            let number = record.heading.queue_pair;
+            let Some(record) = self.lanes[lane].from.peek() else {
+                break;
+            };
             if let Some(completion) = self.deliver(lane, record) {
                 completions[count] = completion;
                 count += 1;
-            } else {
-                debug_assert!(number < 1 << 22);
             }
             self.lanes[lane].from.advance(record);
         }
@@ -88,20 +101,25 @@ impl MemoryPort {
         }
         // The sender counts our receives, so there is one.
         let receive = pair.take_receive()?;
-        if !self.lanes[lane].from.copy(record, &self.shared.arena, receive.memory) {
+        if !self.lanes[lane]
+            .from
+            .copy(record, &self.shared.arena, receive.memory)
+        {
             self.too_long(heading.queue_pair, receive.id);
             return None;
         }
-        let mut wake = pair.publish_when_due();
-        if heading.judge {
-            wake |= pair.judge();
-        }
-        let outcome = Outcome::Received { len: record.len, invalidated: heading.invalidated };
-        let completion = Completion { token: pair.token, id: receive.id, outcome };
-        if wake {
+        if heading.judge && pair.judge() {
             self.lanes[lane].peer.bell.ring();
         }
-        Some(completion)
+        let outcome = Outcome::Received {
+            len: record.len,
+            invalidated: heading.invalidated,
+        };
+        Some(Completion {
+            token: pair.token,
+            id: receive.id,
+            outcome,
+        })
     }
 
     /// Looks after what is not simply a message that came.
@@ -112,7 +130,9 @@ impl MemoryPort {
         let mut count = self.report_retired(completions);
         count += self.flush(&mut completions[count..]);
         for _ in 0..self.chores.waiting.len().min(TRIES) {
-            let Some(number) = self.chores.waiting.pop() else { break };
+            let Some(number) = self.chores.waiting.pop() else {
+                break;
+            };
             count += self.progress(number, &mut completions[count..]);
             let pair = &mut self.queue_pairs[number as usize];
             pair.in_waiting = pair.phase == Phase::Established
@@ -127,9 +147,15 @@ impl MemoryPort {
         let mut count = 0;
         while count < completions.len() {
             let pair = &self.queue_pairs[number as usize];
-            let (Phase::Established, Some(front)) = (pair.phase, pair.waiting.front()) else { break };
+            let (Phase::Established, Some(front)) = (pair.phase, pair.waiting.front()) else {
+                break;
+            };
             let done = match front.work {
-                Work::Send { parked, invalidate, attempts } => {
+                Work::Send {
+                    parked,
+                    invalidate,
+                    attempts,
+                } => {
                     let attempt = self.attempt_parked(number, parked, invalidate);
                     self.settle_parked(number, attempt, attempts)
                 }
@@ -143,7 +169,11 @@ impl MemoryPort {
             match result {
                 Ok(()) => {
                     let token = pair.token;
-                    completions[count] = Completion { token, id: front.id, outcome: Outcome::Done };
+                    completions[count] = Completion {
+                        token,
+                        id: front.id,
+                        outcome: Outcome::Done,
+                    };
                     count += 1;
                 }
                 Err(error) => {
@@ -215,10 +245,16 @@ impl MemoryPort {
             }
             self.chores.retiring.swap_remove(nth);
             self.windows.push(retiring.window);
-            let Some((number, generation, id)) = retiring.report else { continue };
+            let Some((number, generation, id)) = retiring.report else {
+                continue;
+            };
             let pair = &self.queue_pairs[number as usize];
             if pair.generation == generation && pair.phase != Phase::Free {
-                completions[count] = Completion { token: pair.token, id, outcome: Outcome::Done };
+                completions[count] = Completion {
+                    token: pair.token,
+                    id,
+                    outcome: Outcome::Done,
+                };
                 count += 1;
             }
         }
@@ -228,7 +264,10 @@ impl MemoryPort {
     /// Asks to be woken; false when there is something to do already.
     pub(super) fn fall_asleep(&mut self) -> bool {
         let counting = self.limits.rnr_retries.is_some() && !self.chores.waiting.is_empty();
-        let held = self.faults.as_ref().is_some_and(|faults| faults.is_holding());
+        let held = self
+            .faults
+            .as_ref()
+            .is_some_and(|faults| faults.is_holding());
         if self.chores.urgent() || counting || held || self.shared.has_news() {
             return false;
         }
@@ -255,7 +294,12 @@ impl MemoryPort {
 
     /// Whether any waiting work could be done now.
     fn has_progress(&mut self) -> bool {
-        let Self { chores, queue_pairs, lanes, .. } = self;
+        let Self {
+            chores,
+            queue_pairs,
+            lanes,
+            ..
+        } = self;
         chores.waiting.iter().any(|number| {
             let pair = &mut queue_pairs[number as usize];
             match pair.waiting.front().map(|front| front.work) {
@@ -263,7 +307,9 @@ impl MemoryPort {
                 Some(Work::Judging(sent)) => pair.was_judged(sent),
                 Some(Work::Read { .. } | Work::Write { .. }) => true,
                 Some(Work::Send { parked, .. }) => {
-                    let room = lanes.get_mut(pair.lane).and_then(|lane| lane.to.room(parked.len));
+                    let room = lanes
+                        .get_mut(pair.lane)
+                        .and_then(|lane| lane.to.room(parked.len));
                     room.is_some() && pair.has_credit()
                 }
             }

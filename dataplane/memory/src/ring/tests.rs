@@ -17,14 +17,23 @@ fn heading(n: u32) -> Heading {
 }
 
 fn octets(n: u32, len: u32) -> Vec<u8> {
-    (0..len).map(|i| n.wrapping_mul(31).wrapping_add(i).to_le_bytes()[0] | 1).collect()
+    (0..len)
+        .map(|i| n.wrapping_mul(31).wrapping_add(i).to_le_bytes()[0] | 1)
+        .collect()
 }
 
 fn push(writer: &mut Writer, n: u32, len: u32, arena: &Arena) -> bool {
-    let Some(room) = writer.room(len) else { return false };
+    let Some(room) = writer.room(len) else {
+        return false;
+    };
     let message = octets(n, len);
     let (first, second) = message.split_at(message.len() / 3);
-    writer.push(room, heading(n), &[Octets::Bytes(first), Octets::Bytes(second)], arena);
+    writer.push(
+        room,
+        heading(n),
+        &[Octets::Bytes(first), Octets::Bytes(second)],
+        arena,
+    );
     true
 }
 
@@ -78,7 +87,10 @@ fn a_full_ring_refuses_until_the_reader_publishes() {
     // Sixteen lines, one of which stays clear.
     assert_eq!(pushed, 15);
     take(&mut reader, 0, 48, &arena);
-    assert!(!push(&mut writer, pushed, 48, &arena), "taken, but not published");
+    assert!(
+        !push(&mut writer, pushed, 48, &arena),
+        "taken, but not published"
+    );
     writer.starve();
     assert!(reader.publish(), "the writer wants to be woken");
     assert!(push(&mut writer, pushed, 48, &arena));
@@ -89,15 +101,37 @@ fn gathers_arena_memory() {
     let (mut writer, mut reader) = channel(1024);
     let arena = arena();
     // SAFETY: this arena is the test's alone.
-    assert!(unsafe { arena.fill(Span { offset: 4096, len: 6 }, b"middle") });
+    assert!(unsafe {
+        arena.fill(
+            Span {
+                offset: 4096,
+                len: 6,
+            },
+            b"middle",
+        )
+    });
     let room = writer.room(12).expect("room");
-    let span = Octets::Span(Span { offset: 4096, len: 6 });
-    writer.push(room, heading(0), &[Octets::Bytes(b"<<<"), span, Octets::Bytes(b">>>")], &arena);
+    let span = Octets::Span(Span {
+        offset: 4096,
+        len: 6,
+    });
+    writer.push(
+        room,
+        heading(0),
+        &[Octets::Bytes(b"<<<"), span, Octets::Bytes(b">>>")],
+        &arena,
+    );
     let record = reader.peek().expect("committed");
-    assert!(!reader.copy(record, &arena, Span { offset: 0, len: 11 }), "one too short");
+    assert!(
+        !reader.copy(record, &arena, Span { offset: 0, len: 11 }),
+        "one too short"
+    );
     assert!(reader.copy(record, &arena, Span { offset: 0, len: 12 }));
     // SAFETY: as above.
-    assert_eq!(unsafe { arena.octets(Span { offset: 0, len: 12 }) }, b"<<<middle>>>");
+    assert_eq!(
+        unsafe { arena.octets(Span { offset: 0, len: 12 }) },
+        b"<<<middle>>>"
+    );
 }
 
 #[test]

@@ -3,12 +3,17 @@ use rand::SeedableRng;
 
 const ALICE: Owner = Owner(10);
 const BOB: Owner = Owner(11);
-const MEMORY: Span = Span { offset: 4096, len: 1000 };
+const MEMORY: Span = Span {
+    offset: 4096,
+    len: 1000,
+};
 
 fn one(access: Access) -> (Windows, Segment) {
     let windows = Windows::new(4);
     let mut random = StdRng::seed_from_u64(1);
-    let segment = windows.open(2, ALICE, MEMORY, access, &mut random).expect("free");
+    let segment = windows
+        .open(2, ALICE, MEMORY, access, &mut random)
+        .expect("free");
     (windows, segment)
 }
 
@@ -16,20 +21,40 @@ fn one(access: Access) -> (Windows, Segment) {
 fn a_window_opens_for_its_owners_peer_within_its_bounds() {
     let (windows, segment) = one(Access::Write);
     assert_eq!(segment.length, 1000);
-    let inside = windows.enter(ALICE, segment, Access::Write).expect("the whole");
+    let inside = windows
+        .enter(ALICE, segment, Access::Write)
+        .expect("the whole");
     assert_eq!(inside.memory, MEMORY);
     drop(inside);
-    let part = Segment { offset: segment.offset + 990, length: 10, ..segment };
+    let part = Segment {
+        offset: segment.offset + 990,
+        length: 10,
+        ..segment
+    };
     let inside = windows.enter(ALICE, part, Access::Write).expect("the end");
-    assert_eq!(inside.memory, Span { offset: 5086, len: 10 });
-    let none = Segment { offset: segment.offset + 1000, length: 0, ..segment };
+    assert_eq!(
+        inside.memory,
+        Span {
+            offset: 5086,
+            len: 10
+        }
+    );
+    let none = Segment {
+        offset: segment.offset + 1000,
+        length: 0,
+        ..segment
+    };
     assert!(windows.enter(ALICE, none, Access::Write).is_ok());
 }
 
 #[test]
 fn everything_else_is_denied_and_leaves_nobody_inside() {
     let (windows, segment) = one(Access::Write);
-    let at = |offset, length| Segment { offset, length, ..segment };
+    let at = |offset, length| Segment {
+        offset,
+        length,
+        ..segment
+    };
     let base = segment.offset;
     for target in [
         at(base, 1001),
@@ -44,13 +69,28 @@ fn everything_else_is_denied_and_leaves_nobody_inside() {
         at(base, u32::MAX),
         at(base.wrapping_sub(u64::from(u32::MAX)), u32::MAX),
     ] {
-        assert!(windows.enter(ALICE, target, Access::Write).is_err(), "{target:?}");
+        assert!(
+            windows.enter(ALICE, target, Access::Write).is_err(),
+            "{target:?}"
+        );
     }
-    assert!(windows.enter(BOB, segment, Access::Write).is_err(), "another's peer");
-    assert!(windows.enter(ALICE, segment, Access::Read).is_err(), "the other right");
+    assert!(
+        windows.enter(BOB, segment, Access::Write).is_err(),
+        "another's peer"
+    );
+    assert!(
+        windows.enter(ALICE, segment, Access::Read).is_err(),
+        "the other right"
+    );
     for flip in 0..32 {
-        let wrong = Segment { handle: Handle(segment.handle.0 ^ 1 << flip), ..segment };
-        assert!(windows.enter(ALICE, wrong, Access::Write).is_err(), "{flip}");
+        let wrong = Segment {
+            handle: Handle(segment.handle.0 ^ 1 << flip),
+            ..segment
+        };
+        assert!(
+            windows.enter(ALICE, wrong, Access::Write).is_err(),
+            "{flip}"
+        );
     }
     assert_eq!(windows.close(ALICE, segment.handle, false), Ok(true));
 }
@@ -74,18 +114,30 @@ fn a_close_waits_for_those_inside() {
     assert_eq!(again, Err(Denied), "not while somebody is inside");
     drop(inside);
     assert!(windows.vacant(2));
-    assert!(windows.open(2, BOB, MEMORY, Access::Read, &mut random).is_ok());
+    assert!(
+        windows
+            .open(2, BOB, MEMORY, Access::Read, &mut random)
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_peers_invalidation_ends_access_once() {
     let (windows, segment) = one(Access::Write);
     assert_eq!(windows.invalidate(BOB, segment.handle), Err(Denied));
-    assert_eq!(windows.reclaim(ALICE, segment.handle), Err(Denied), "still open");
+    assert_eq!(
+        windows.reclaim(ALICE, segment.handle),
+        Err(Denied),
+        "still open"
+    );
     assert_eq!(windows.invalidate(ALICE, segment.handle), Ok(()));
     assert_eq!(windows.invalidate(ALICE, segment.handle), Err(Denied));
     assert!(windows.enter(ALICE, segment, Access::Write).is_err());
-    assert_eq!(windows.close(ALICE, segment.handle, false), Err(Denied), "not open any more");
+    assert_eq!(
+        windows.close(ALICE, segment.handle, false),
+        Err(Denied),
+        "not open any more"
+    );
     assert_eq!(windows.reclaim(BOB, segment.handle), Err(Denied));
     assert_eq!(windows.reclaim(ALICE, segment.handle), Ok(true));
     assert_eq!(windows.reclaim(ALICE, segment.handle), Err(Denied));
@@ -97,13 +149,19 @@ fn handles_are_never_zero_and_change_with_each_opening() {
     let mut random = StdRng::seed_from_u64(3);
     let mut seen = std::collections::HashSet::new();
     for _ in 0..1000 {
-        let segment = windows.open(0, ALICE, MEMORY, Access::Read, &mut random).expect("free");
+        let segment = windows
+            .open(0, ALICE, MEMORY, Access::Read, &mut random)
+            .expect("free");
         assert_ne!(segment.handle, Handle(0));
         assert_eq!(windows.index(segment.handle), 0);
         seen.insert(segment.handle);
         assert_eq!(windows.close(ALICE, segment.handle, false), Ok(true));
     }
-    assert!(seen.len() > 990, "20 random bits: {} different of 1000", seen.len());
+    assert!(
+        seen.len() > 990,
+        "20 random bits: {} different of 1000",
+        seen.len()
+    );
 }
 
 #[test]
@@ -111,7 +169,9 @@ fn closing_all_spares_the_windows_of_others() {
     let windows = Windows::new(4);
     let mut random = StdRng::seed_from_u64(4);
     let mut open = |index, owner| {
-        windows.open(index, owner, MEMORY, Access::Read, &mut random).expect("free")
+        windows
+            .open(index, owner, MEMORY, Access::Read, &mut random)
+            .expect("free")
     };
     let segments = [open(0, ALICE), open(1, BOB), open(3, ALICE)];
     windows.invalidate(ALICE, segments[2].handle).expect("open");

@@ -221,7 +221,7 @@ impl Bed {
         let private = self.wanted.setup(Side::Client).private_data().emit();
         let (client, endpoint) = self.fabric.open(self.ports[0])?;
         let end = End::Load(Box::new(load));
-        let seat = self.adopt(0, client, endpoint, Side::Client, end)?;
+        let seat = self.adopt(0, client, endpoint, None, Side::Client, end)?;
         self.loads.push(seat);
         self.fabric.connect(client, SERVICE, &private)?;
 
@@ -237,7 +237,7 @@ impl Bed {
         })?;
         let endpoint = self.fabric.take(connection, self.ports[server])?;
         let end = End::Service(Service::new(self.sources[server], self.wanted.depth));
-        let served = self.adopt(server, connection, endpoint, Side::Server, end)?;
+        let served = self.adopt(server, connection, endpoint, PrivateData::find(&client_data), Side::Server, end)?;
         self.fabric.accept(connection, &private)?;
 
         for _ in 0..2 {
@@ -250,11 +250,7 @@ impl Bed {
                     _ => None,
                 })
             })?;
-            let (seat, data) = if which == client {
-                (seat, data)
-            } else {
-                (served, client_data.clone())
-            };
+            let seat = if which == client { seat } else { served };
             let peer = PrivateData::find(&data);
             self.tell(seat, SeatOrder::Established { peer })?;
         }
@@ -266,6 +262,7 @@ impl Bed {
         lcore: usize,
         connection: ConnectionId,
         endpoint: Endpoint,
+        peer: Option<PrivateData>,
         side: Side,
         upper: End,
     ) -> Result<Seat> {
@@ -274,7 +271,7 @@ impl Bed {
             connection: Connection::new(self.wanted.setup(side)),
             upper,
         });
-        if self.lines[lcore].adopt(number, endpoint, session).is_err() {
+        if self.lines[lcore].adopt(number, endpoint, peer, session).is_err() {
             bail!("the lcore has no seat for another connection");
         }
         let seat = self.wait("a seat", |bed| bed.adopted.remove(&number))?;

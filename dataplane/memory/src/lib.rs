@@ -9,6 +9,7 @@ mod error;
 mod fabric;
 mod fault;
 mod fifo;
+pub mod floor;
 mod lane;
 mod link;
 mod padded;

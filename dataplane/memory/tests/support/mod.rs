@@ -176,6 +176,7 @@ impl Two {
             &mut third,
             Token(32),
         );
+        third
     }
 }
 

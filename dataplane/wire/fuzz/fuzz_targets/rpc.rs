@@ -1,0 +1,12 @@
+//! Fuzz target: RPC heads and private data.
+#![no_main]
+#![allow(dead_code, reason = "each target uses one of the shared bodies")]
+
+#[path = "../bodies.rs"]
+mod bodies;
+#[path = "../../tests/wire/describe.rs"]
+mod describe;
+#[path = "../../tests/oracle/mod.rs"]
+mod oracle;
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| bodies::rpc(octets));

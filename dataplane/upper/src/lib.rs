@@ -1,4 +1,13 @@
-//! What stands above the engine: built-in programs, NFS bindings, the TCP gateways.
+//! What stands above the engine: the built-in program, the NFS bindings, the TCP gateways.
+//!
+//! It owns: the TCP sockets, the arena memory of the calls and replies that go through them,
+//! and the knowledge of what may be placed directly. It promises: every call that is taken is
+//! answered once or its connection ends, all memory goes back, payload is copied at most once
+//! on its way and only in the first octets of a record ([`record::reader`] says how many). It
+//! never makes a socket, sleeps, or allocates for a message.
+//!
+//! [`Upper`] is what an lcore sees; [`role::Role`] is one type for all of them. Start reading at
+//! [`front`] and [`back`], which tell the life of a call; [`binding`] says what RFC 8267 allows.
 #![forbid(unsafe_code)]
 
 mod answers;

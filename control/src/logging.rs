@@ -1,0 +1,140 @@
+//! One line for each event, on standard error.
+//!
+//! Nothing is logged for a message: lcores count. What peers can cause, as connections refused,
+//! goes through a [`Ration`], so that nobody fills a disk from afar.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt};
+
+/// Starts logging events of `level` and above. Where the lines go to the journal, which has its
+/// own clock, they carry no time. Called once, by `main`.
+pub fn start(level: LevelFilter) {
+    let lines = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false);
+    let journal = std::env::var_os("JOURNAL_STREAM").is_some() && !std::io::stderr().is_terminal();
+    let lines = if journal {
+        lines.without_time().boxed()
+    } else {
+        lines.boxed()
+    };
+    // Somebody else's subscriber, in a test: theirs, then.
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(targets(level)))
+        .try_init();
+}
+
+/// The embedded NFS server calls every refused call an error; clients cause those at will.
+/// Only who asks for details of everything gets them.
+fn targets(level: LevelFilter) -> Targets {
+    let server = if level >= LevelFilter::DEBUG {
+        LevelFilter::INFO
+    } else {
+        LevelFilter::OFF
+    };
+    Targets::new()
+        .with_default(level)
+        .with_target("nfs3_server", server)
+}
+
+/// So many lines at once, and then one each so often.
+#[derive(Debug)]
+pub struct Ration {
+    burst: u32,
+    interval: Duration,
+    left: u32,
+    /// Since when `left` has been as it is.
+    since: Option<Instant>,
+    withheld: u64,
+}
+
+impl Ration {
+    /// At most `burst` lines at once, and on the average one in `interval`.
+    #[must_use]
+    pub const fn new(burst: u32, interval: Duration) -> Self {
+        Self {
+            burst,
+            interval,
+            left: burst,
+            since: None,
+            withheld: 0,
+        }
+    }
+
+    /// Whether a line may be written now: then, how many were not since the last one.
+    pub fn claim(&mut self, now: Instant) -> Option<u64> {
+        self.refill(now);
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                Some(std::mem::take(&mut self.withheld))
+            }
+            None => {
+                self.withheld += 1;
+                None
+            }
+        }
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let since = *self.since.get_or_insert(now);
+        let passed = now.saturating_duration_since(since).as_nanos();
+        let earned = passed
+            .checked_div(self.interval.as_nanos())
+            .unwrap_or(u128::MAX);
+        let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+        if earned > 0 {
+            self.left = self.left.saturating_add(earned).min(self.burst);
+            // What is left of an interval counts for the next one, unless nothing was wanting.
+            let full = self.left == self.burst;
+            let counted = self.interval.checked_mul(earned).filter(|_| !full);
+            self.since = Some(counted.map_or(now, |counted| since + counted));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ration_lets_through_so_many_and_tells_of_the_rest() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut ration = Ration::new(2, Duration::from_secs(1));
+        assert_eq!(ration.claim(at(0)), Some(0));
+        assert_eq!(ration.claim(at(10)), Some(0));
+        assert_eq!(ration.claim(at(20)), None);
+        assert_eq!(ration.claim(at(900)), None);
+        assert_eq!(ration.claim(at(1100)), Some(2));
+        assert_eq!(ration.claim(at(1500)), None);
+        assert_eq!(ration.claim(at(2050)), Some(1));
+        assert_eq!(ration.claim(at(100_000)), Some(0));
+        assert_eq!(ration.claim(at(100_000)), Some(0));
+        assert_eq!(ration.claim(at(100_000)), None);
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_or_goes_back_gives_nothing_away() {
+        let start = Instant::now() + Duration::from_secs(10);
+        let mut ration = Ration::new(1, Duration::from_secs(1));
+        assert_eq!(ration.claim(start), Some(0));
+        assert_eq!(ration.claim(start - Duration::from_secs(5)), None);
+        assert_eq!(ration.claim(start), None);
+    }
+
+    #[test]
+    fn the_embedded_server_is_quiet_unless_everything_is_asked_for() {
+        use tracing::Level;
+        let usual = targets(LevelFilter::INFO);
+        assert!(usual.would_enable("rpcrdmad", &Level::INFO));
+        assert!(!usual.would_enable("rpcrdmad", &Level::DEBUG));
+        assert!(!usual.would_enable("nfs3_server::nfs_handlers", &Level::ERROR));
+        assert!(targets(LevelFilter::DEBUG).would_enable("nfs3_server::tcp", &Level::INFO));
+    }
+}

@@ -1,0 +1,126 @@
+//! What the control thread knows of each RDMA connection.
+
+use super::cores::Core;
+use rpcrdma_fabric::connect::ConnectionId;
+use rpcrdma_lcore::{ConnectionNumber, SeatId};
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// What a connection belongs to, by its place in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Owner {
+    /// RDMA in, TCP out.
+    Front(usize),
+    /// TCP in, RDMA out.
+    Back(usize),
+    /// The built-in program.
+    Service(usize),
+}
+
+/// One connection, from the first step towards it until its session is back.
+#[derive(Clone, Debug)]
+pub(super) struct Seated {
+    pub(super) core: usize,
+    pub(super) seat: SeatId,
+    pub(super) connection: ConnectionId,
+    pub(super) owner: Owner,
+    /// The other end, in the fabric's form of address.
+    pub(super) peer: String,
+    /// The TCP client of a back.
+    pub(super) client: Option<String>,
+    /// Whose retries come under the same name after a reconnection: keys remembered ports and
+    /// suspects.
+    pub(super) party: String,
+    /// The offer of version two must be answered by then.
+    pub(super) negotiate_by: Option<Instant>,
+    /// Both sides may send.
+    pub(super) established: bool,
+}
+
+/// All connections.
+#[derive(Default)]
+pub(super) struct Sessions {
+    by_number: HashMap<ConnectionNumber, Seated>,
+    by_connection: HashMap<ConnectionId, ConnectionNumber>,
+    next: u64,
+}
+
+impl Sessions {
+    /// The name of the next connection.
+    pub(super) fn number(&mut self) -> ConnectionNumber {
+        self.next += 1;
+        ConnectionNumber(self.next)
+    }
+
+    pub(super) fn insert(&mut self, number: ConnectionNumber, seated: Seated) {
+        self.by_connection.insert(seated.connection, number);
+        self.by_number.insert(number, seated);
+    }
+
+    pub(super) fn remove(&mut self, number: ConnectionNumber) -> Option<Seated> {
+        let seated = self.by_number.remove(&number)?;
+        self.by_connection.remove(&seated.connection);
+        Some(seated)
+    }
+
+    pub(super) fn get_mut(&mut self, number: ConnectionNumber) -> Option<&mut Seated> {
+        self.by_number.get_mut(&number)
+    }
+
+    pub(super) fn get(&self, number: ConnectionNumber) -> Option<&Seated> {
+        self.by_number.get(&number)
+    }
+
+    pub(super) fn by_connection(&mut self, connection: ConnectionId) -> Option<&mut Seated> {
+        self.by_number.get_mut(self.by_connection.get(&connection)?)
+    }
+
+    /// Those whose time to negotiate is over, and the next such time.
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(usize, SeatId)> {
+        let late = |seated: &&mut Seated| seated.negotiate_by.is_some_and(|by| by <= now);
+        let overdue = self.by_number.values_mut().filter(late);
+        overdue
+            .map(|seated| {
+                seated.negotiate_by = None;
+                (seated.core, seated.seat)
+            })
+            .collect()
+    }
+
+    /// When the next one's time to negotiate is over.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let times = self.by_number.values().map(|seated| seated.negotiate_by);
+        times.flatten().min()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_number.is_empty()
+    }
+
+    /// Connections of one owner.
+    pub(super) fn count_of(&self, owner: Owner) -> usize {
+        let seated = self.by_number.values();
+        seated.filter(|seated| seated.owner == owner).count()
+    }
+}
+
+/// The lcore with the most room, if any has some.
+pub(super) fn roomiest(cores: &[Core]) -> Option<usize> {
+    let rooms = cores.iter().map(|core| core.line.free_seats()).enumerate();
+    // Of equals the first: `max_by_key` would take the last.
+    let (best, room) = rooms.rev().max_by_key(|&(_, room)| room)?;
+    (room > 0).then_some(best)
+}
+
+/// The lcore with the most room other than `taken`, where there is one: two ends of one process
+/// are best on two processors.
+pub(super) fn roomiest_but(cores: &[Core], taken: Option<usize>) -> Option<usize> {
+    let others = cores
+        .iter()
+        .enumerate()
+        .filter(|&(index, core)| Some(index) != taken && core.line.free_seats() > 0);
+    others
+        .max_by_key(|(_, core)| core.line.free_seats())
+        .map(|(index, _)| index)
+        .or_else(|| roomiest(cores))
+}

@@ -7,9 +7,9 @@
 use crate::api::{CloseReason, Event, MAX_PARTS, Part, Reply, SlotId};
 use crate::connection::{Connection, count, count_bytes};
 use crate::ids::{Kind, work_id};
-use crate::outline::pad;
+use crate::outline::{pad, tail};
 use crate::phase::{ServeEvent, ServePhase};
-use crate::responder::{Incoming, held_lists};
+use crate::responder::{Incoming, STORED_PARTS, held_lists};
 use crate::work::{Io, Octets, Posted, Refused, Span, WorkError};
 use arrayvec::ArrayVec;
 use rpcrdma_wire::emit::message_bytes;
@@ -18,8 +18,8 @@ use rpcrdma_wire::{
     ChunkLists, Direction, Emitter, ErrorBody, Handle, Procedure, Segment, Version, Xid,
 };
 
-/// A Reply's gather list: header, head, parts.
-type Gather<'a> = ArrayVec<Octets<'a>, { MAX_PARTS + 2 }>;
+/// A Reply's gather list: header, head, parts, padding of the last item.
+type Gather<'a> = ArrayVec<Octets<'a>, { STORED_PARTS + 1 }>;
 /// Room for a header with no chunks, either version.
 const PLAIN_BYTES: usize = 40;
 /// Room for the header of most Replies with chunks.
@@ -66,7 +66,8 @@ struct TooSmall {
 }
 
 impl Connection {
-    /// Answers a Call. A stale slot's reply is dropped, its memory released all the same.
+    /// Answers a Call. A stale slot's reply is dropped, its memory released all the same; one
+    /// of more than [`MAX_PARTS`] parts is no reply: the Call is abandoned, with an error.
     pub fn answer<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: Reply<'_>) -> Event {
         let over = self.phase.is_over();
         let limit = self.peer.receive_bytes;
@@ -74,11 +75,15 @@ impl Connection {
             .responder
             .slots
             .get_mut(slot)
-            .filter(|call| call.phase == ServePhase::Serving && reply.parts.len() < MAX_PARTS);
+            .filter(|call| call.phase == ServePhase::Serving);
         let Some(call) = serving else {
             reply.memory.into_iter().for_each(|span| io.release(span));
             return Event::None;
         };
+        if reply.parts.len() > MAX_PARTS {
+            reply.memory.into_iter().for_each(|span| io.release(span));
+            return self.abandon(io, slot, true);
+        }
         call.memory = [reply.memory, None];
         if over {
             self.end_serve(io, slot);
@@ -90,7 +95,9 @@ impl Connection {
             .iter()
             .map(|part| u64::from(part.span.len))
             .sum::<u64>();
-        let total = parts.saturating_add(reply.head.len() as u64);
+        let total = parts
+            .saturating_add(reply.head.len() as u64)
+            .saturating_add(tail(reply.parts).into());
         let plain = !call.chunked && total.saturating_add(PLAIN_BYTES as u64) <= limit.into();
         self.step_serve(io, slot, ServeEvent::Answer);
         if plain && self.send_plain(io, slot, &reply) {
@@ -120,6 +127,10 @@ impl Connection {
             message.push(Octets::Bytes(reply.head));
         }
         message.extend(reply.parts.iter().map(|part| Octets::Span(part.span)));
+        let tail = tail(reply.parts) as usize;
+        if tail > 0 {
+            message.push(Octets::Bytes([0; 3].get(..tail).unwrap_or_default()));
+        }
         self.send_reply(io, slot, &message, None)
     }
 
@@ -179,21 +190,34 @@ impl Connection {
     /// Keeps a Reply in its slot, then sends it in as many steps as it takes.
     fn store<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: &Reply<'_>) -> Event {
         let head = u32::try_from(reply.head.len()).unwrap_or(u32::MAX);
-        let memory = if head > 0 { io.reserve(head) } else { None };
+        let tail = tail(reply.parts);
+        let own = head.saturating_add(tail);
+        let memory = if own > 0 { io.reserve(own) } else { None };
         let Some(call) = self.responder.slots.get_mut(slot) else {
             return Event::None;
         };
-        if head > 0 && memory.is_none() {
+        if own > 0 && memory.is_none() {
             self.fail(io, CloseReason::Memory);
             return Event::None;
         }
+        let plain = |span| Part { span, item: false };
+        let memory = memory.unwrap_or_default();
         call.parts.clear();
-        if let Some(span) = memory {
-            io.fill(span, reply.head);
-            call.memory = [reply.memory, Some(span)];
-            call.parts.push(Part { span, item: false });
+        if own > 0 {
+            io.fill(memory, reply.head);
+            io.fill(
+                memory.skip(head),
+                [0; 3].get(..tail as usize).unwrap_or_default(),
+            );
+            call.memory = [reply.memory, Some(memory)];
+        }
+        if head > 0 {
+            call.parts.push(plain(memory.first(head)));
         }
         call.parts.extend(reply.parts.iter().copied());
+        if tail > 0 {
+            call.parts.push(plain(memory.skip(head)));
+        }
         self.transmit(io, slot)
     }
 

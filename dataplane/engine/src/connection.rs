@@ -213,10 +213,8 @@ impl Connection {
             Kind::Read => self.read_done(io, slot),
             Kind::Write | Kind::Reply => self.reply_work_done(io, slot),
             Kind::Retire => self.retire_done(io, slot, result),
-            Kind::Call | Kind::Control | Kind::Receive => {
-                self.attention = true;
-                Event::None
-            }
+            Kind::Call => self.call_work_done(io, slot),
+            Kind::Control | Kind::Receive => Event::None,
         }
     }
 

@@ -3,9 +3,10 @@
 //! from here. Bounded in count, in octets and in time; once a reply is gone its xid is
 //! remembered for a while, so that the Call is not run a second time for a late retry.
 
-use crate::api::{Event, MAX_PARTS, Part, SlotId};
+use crate::api::{Event, Part, SlotId};
 use crate::connection::{Connection, count};
 use crate::phase::ServeEvent;
+use crate::responder::STORED_PARTS;
 use crate::work::{Io, Span};
 use arrayvec::ArrayVec;
 use rpcrdma_wire::Xid;
@@ -18,7 +19,7 @@ const SPENT: usize = 16;
 /// One reply, and the memory it owns.
 pub(crate) struct KeptReply {
     pub(crate) xid: Xid,
-    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
+    pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
     pub(crate) memory: [Option<Span>; 2],
     bytes: u32,
     age: u32,

@@ -1,16 +1,21 @@
 //! Sending a Call: what is exposed, what the header says, what the Send gathers.
 
-use crate::api::{MAX_PARTS, SlotId};
+use crate::api::{MAX_PARTS, Part, SlotId};
 use crate::connection::{Connection, count};
 use crate::ids::{Kind, work_id};
-use crate::outline::{HEADER_BYTES, MAX_SEGMENTS, Outline, Run, Shape, pieces, runs, segments};
+use crate::outline::{
+    HEADER_BYTES, MAX_SEGMENTS, Outline, Run, Shape, pieces, runs, segments, tail,
+};
 use crate::requester::Outgoing;
-use crate::work::{Access, Io, Octets, Refused};
+use crate::work::{Access, Io, Octets, Posted, Refused};
 use arrayvec::ArrayVec;
 use rpcrdma_wire::{Direction, Emitter, Handle, Procedure, Segment, Version};
 
 /// What is exposed for one Call, in the order of the header: Reads, Writes, Reply chunk.
 type Exposed = ArrayVec<Segment, MAX_SEGMENTS>;
+
+/// A Call's gather list: header, parts, padding of the last item.
+type Gather<'a> = ArrayVec<Octets<'a>, { MAX_PARTS + 2 }>;
 
 /// Room for a header with no chunks, either version.
 const PLAIN_BYTES: usize = 40;
@@ -36,6 +41,7 @@ impl Connection {
                 .iter()
                 .map(|part| u64::from(part.span.len))
                 .sum::<u64>();
+            let total = total.saturating_add(tail(&call.parts).into());
             if total.saturating_add(PLAIN_BYTES as u64) <= limit.into() {
                 return self.launch_plain(io, slot, version);
             }
@@ -72,11 +78,13 @@ impl Connection {
             .end_writes()
             .reply_chunk(None::<std::iter::Empty<Segment>>);
         let len = header.finish().ok_or(Refused::Unsupported)?;
-        let mut message = ArrayVec::<Octets<'_>, { MAX_PARTS + 1 }>::new();
+        let mut message = Gather::new();
         message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
         message.extend(call.parts.iter().map(|part| Octets::Span(part.span)));
+        push_tail(&mut message, &call.parts);
         call.named = None;
         let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
+        call.busy = call.busy.saturating_add((posted == Posted::Pending).into());
         self.posted(posted);
         Ok(())
     }
@@ -125,11 +133,14 @@ impl Connection {
             "a header of another size than planned"
         );
 
-        let mut message = ArrayVec::<Octets<'_>, { MAX_PARTS + 1 }>::new();
+        let mut message = Gather::new();
         message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
         if outline.shape != Shape::Long {
             let inline = runs.iter().filter(|run| !run.item);
             message.extend(inline.map(|run| Octets::Span(run.span)));
+        }
+        if outline.shape == Shape::Inline {
+            push_tail(&mut message, &call.parts);
         }
         match io.send(&message, None, work_id(Kind::Call, slot)) {
             Ok(posted) => {
@@ -137,6 +148,7 @@ impl Connection {
                 call.exposures
                     .extend(exposed.iter().map(|segment| segment.handle));
                 call.live = exposed.iter().fold(0, |bits, _| bits << 1 | 1);
+                call.busy = call.busy.saturating_add((posted == Posted::Pending).into());
                 let made = exposed.len() as u64;
                 io.counters().exposures = io.counters().exposures.wrapping_add(made);
                 self.posted(posted);
@@ -153,16 +165,26 @@ impl Connection {
     fn take_back<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, exposed: &Exposed) {
         for segment in exposed {
             match io.retire(segment.handle, work_id(Kind::Retire, slot)) {
-                Ok(crate::work::Posted::Done) => {}
-                Ok(crate::work::Posted::Pending) => {
+                Ok(Posted::Done) => {}
+                Ok(Posted::Pending) => {
                     if let Some(call) = self.requester.slots.get_mut(slot) {
-                        call.retiring = call.retiring.saturating_add(1);
+                        call.busy = call.busy.saturating_add(1);
                     }
                     self.outstanding = self.outstanding.saturating_add(1);
                 }
                 Err(_) => count(&mut io.counters().calls_failed),
             }
         }
+    }
+}
+
+/// Adds the padding that the parts lack at their end.
+fn push_tail(message: &mut Gather<'_>, parts: &[Part]) {
+    let tail = tail(parts);
+    if tail > 0 {
+        message.push(Octets::Bytes(
+            [0; 3].get(..tail as usize).unwrap_or_default(),
+        ));
     }
 }
 

@@ -19,6 +19,15 @@ pub(crate) fn pad(len: u32) -> u32 {
     len.wrapping_neg() & 3
 }
 
+/// The octets that a message lacks at its end: the padding of a data item that ends it.
+#[inline]
+pub(crate) fn tail(parts: &[Part]) -> u32 {
+    match parts.last() {
+        Some(part) if part.item => pad(part.span.len),
+        _ => 0,
+    }
+}
+
 /// The next multiple of four.
 #[inline]
 pub(crate) fn round_up(len: u64) -> u64 {
@@ -135,7 +144,7 @@ impl Outline {
             segments: chunks.saturating_add(reads),
         };
         let whole = outline(Shape::Inline, 0);
-        if fits(whole.header_bytes, total) {
+        if fits(whole.header_bytes, total.saturating_add(tail(parts).into())) {
             return whole.possible(limit);
         }
         let reduced = runs(parts, true);

@@ -47,8 +47,8 @@ pub(crate) struct Outgoing {
     pub(crate) exposures: ArrayVec<Handle, MAX_SEGMENTS>,
     /// Which of them are still in force, by place.
     pub(crate) live: u32,
-    /// Retirements that have not completed.
-    pub(crate) retiring: u8,
+    /// Work that has not completed and uses this Call's memory: its Send, and retirements.
+    pub(crate) busy: u8,
     /// The handle the peer may invalidate (version two 6.2.3).
     pub(crate) named: Option<Handle>,
     /// The receive buffer with the Reply.
@@ -68,7 +68,7 @@ impl Outgoing {
             reply: None,
             exposures: ArrayVec::new(),
             live: 0,
-            retiring: 0,
+            busy: 0,
             named: None,
             held: None,
             body: Span::default(),
@@ -421,7 +421,7 @@ impl Connection {
             match io.retire(handle, work_id(Kind::Retire, slot)) {
                 Ok(Posted::Done) => count(&mut io.counters().local_invalidations),
                 Ok(Posted::Pending) => {
-                    outgoing.retiring = outgoing.retiring.saturating_add(1);
+                    outgoing.busy = outgoing.busy.saturating_add(1);
                     pending = pending.saturating_add(1);
                 }
                 Err(Refused::Busy) => {
@@ -432,7 +432,7 @@ impl Connection {
             }
             outgoing.live &= !bit;
         }
-        let done = outgoing.live == 0 && outgoing.retiring == 0;
+        let done = outgoing.live == 0 && outgoing.busy == 0;
         self.outstanding = self.outstanding.saturating_add(pending);
         if failed {
             self.fail(io, CloseReason::Invalidation);
@@ -451,18 +451,23 @@ impl Connection {
         if result.is_err() {
             self.fail(io, CloseReason::Invalidation);
         }
+        count(&mut io.counters().local_invalidations);
+        self.call_work_done(io, slot)
+    }
+
+    /// Work that used a Call's memory is done: its Send, or a retirement.
+    pub(crate) fn call_work_done<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return Event::None;
         };
-        outgoing.retiring = outgoing.retiring.saturating_sub(1);
-        count(&mut io.counters().local_invalidations);
-        if outgoing.retiring == 0 && outgoing.live == 0 && outgoing.phase == CallPhase::Settling {
+        outgoing.busy = outgoing.busy.saturating_sub(1);
+        if outgoing.busy == 0 && outgoing.live == 0 && outgoing.phase == CallPhase::Settling {
             return self.conclude(io, slot);
         }
         Event::None
     }
 
-    /// Nothing of the Call is exposed any more: what was decided for it happens.
+    /// Nothing uses the Call's memory any more: what was decided for it happens.
     fn conclude<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
         let over = self.phase.is_over();
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {

@@ -23,6 +23,8 @@ use rpcrdma_wire::{
 };
 use std::collections::VecDeque;
 
+/// Most parts of a Reply that waits in its slot: head, parts, padding of the last item.
+pub(crate) const STORED_PARTS: usize = MAX_PARTS + 2;
 /// Xids whose Read or Write failed on the peer's handle: not tried a second time (V1-10).
 const SUSPECTS: usize = 8;
 
@@ -45,7 +47,7 @@ pub(crate) struct Incoming {
     posted: u16,
     pub(crate) reading: u16,
     /// The Reply.
-    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
+    pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
     pub(crate) memory: [Option<Span>; 2],
     /// Work of the Reply: posted, and what has not completed.
     pub(crate) writes_posted: u16,

@@ -109,10 +109,10 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     fn tell(&mut self, seat: SeatId, order: SeatOrder<U>) {
         let now = self.clock.now();
         let (mut in_vain, mut stands) = (false, false);
-        let served = self.serve(seat, |occupant, desk, watcher| {
+        let served = self.serve(seat, |occupant, desk, sockets| {
             if let SeatOrder::Established { peer } = order {
                 occupant.peer = peer.or(occupant.peer);
-                stands = occupant.establish(desk, watcher, now);
+                stands = occupant.establish(seat, desk, sockets, now);
                 return Event::None;
             }
             let Session { connection, upper } = &mut *occupant.session;
@@ -137,7 +137,8 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                 SeatOrder::Upper(order) => {
                     // One that crossed the loss of the connection is dropped.
                     if !connection.phase().is_over() {
-                        upper.order(connection, desk, watcher, order, now);
+                        let mut watcher = sockets.watcher(seat, &mut occupant.watching);
+                        upper.order(connection, desk, &mut watcher, order, now);
                     }
                     Event::None
                 }

@@ -5,12 +5,12 @@ use crate::counters::count;
 use crate::memory::Desk;
 use crate::ring::Session;
 use crate::seats::{Occupant, SeatId};
-use crate::sockets::Watcher;
+use crate::sockets::Sockets;
 use crate::turn::Lcore;
 use rpcrdma_engine::phase::Phase;
 use rpcrdma_engine::{CloseReason, Event, Io, Side};
 use rpcrdma_fabric::{Completion, Outcome, Port};
-use rpcrdma_upper::{Upper, Watch};
+use rpcrdma_upper::Upper;
 use std::time::Instant;
 
 /// Steps of one connection's engine that may follow from one completion, order or call. A
@@ -34,10 +34,12 @@ impl<U: Upper> Occupant<U> {
     /// were not looked at.
     pub(crate) fn establish<'m>(
         &mut self,
+        seat: SeatId,
         io: &mut impl Io<'m>,
-        watch: &mut impl Watch,
+        sockets: &mut Sockets,
         now: Instant,
     ) -> bool {
+        let mut watcher = sockets.watcher(seat, &mut self.watching);
         let Session { connection, upper } = &mut *self.session;
         if connection.phase() != Phase::Adopted {
             return false;
@@ -47,7 +49,7 @@ impl<U: Upper> Occupant<U> {
         if !connection.phase().can_send() {
             return false;
         }
-        upper.established(connection, io, watch, now);
+        upper.established(connection, io, &mut watcher, now);
         true
     }
 
@@ -57,14 +59,15 @@ impl<U: Upper> Occupant<U> {
     #[cold]
     fn overtaken<'m>(
         &mut self,
+        seat: SeatId,
         outcome: Outcome,
         io: &mut impl Io<'m>,
-        watch: &mut impl Watch,
+        sockets: &mut Sockets,
         now: Instant,
     ) -> bool {
         let connection = &mut self.session.connection;
         match (outcome, connection.side()) {
-            (Outcome::Received { .. }, Side::Server) => self.establish(io, watch, now),
+            (Outcome::Received { .. }, Side::Server) => self.establish(seat, io, sockets, now),
             (Outcome::Received { .. }, Side::Client) => {
                 connection.close(io, CloseReason::Peer);
                 false
@@ -77,14 +80,14 @@ impl<U: Upper> Occupant<U> {
 impl<P: Port, U: Upper> Lcore<P, U> {
     /// One completion.
     #[inline]
-    pub(crate) fn settle(&mut self, completion: Completion) {
-        let Completion { token, id, outcome } = completion;
+    pub(crate) fn settle(&mut self, completion: &Completion) {
+        let Completion { token, id, outcome } = *completion;
         let seat = SeatId::from_raw(token.0);
         let now = self.clock.now();
         let mut stands = false;
-        let served = self.serve(seat, |occupant, desk, watcher| {
+        let served = self.serve(seat, |occupant, desk, sockets| {
             if occupant.session.connection.phase() == Phase::Adopted {
-                stands = occupant.overtaken(outcome, desk, watcher, now);
+                stands = occupant.overtaken(seat, outcome, desk, sockets, now);
             }
             let connection = &mut occupant.session.connection;
             match outcome {
@@ -138,16 +141,12 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     pub(crate) fn serve(
         &mut self,
         id: SeatId,
-        first: impl FnOnce(&mut Occupant<U>, &mut Desk<'_, '_, P>, &mut Watcher<'_>) -> Event,
+        first: impl FnOnce(&mut Occupant<U>, &mut Desk<'_, '_, P>, &mut Sockets) -> Event,
     ) -> Option<Served> {
         let occupant = self.seats.occupant(id)?;
         let now = self.clock.now();
         let mut desk = Desk::new(&mut self.bench, &self.arena, occupant.qp, occupant.number);
-        let mut watcher = self.sockets.watcher(id);
-        let mut event = first(occupant, &mut desk, &mut watcher);
-        if watcher.used && !std::mem::replace(&mut occupant.watching, true) {
-            self.watching += 1;
-        }
+        let mut event = first(occupant, &mut desk, &mut self.sockets);
         let mut steps = 0;
         loop {
             let Session { connection, upper } = &mut *occupant.session;
@@ -197,7 +196,9 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             return;
         };
         self.bench.port.destroy(qp);
-        self.watching -= usize::from(watching);
+        if watching {
+            self.sockets.closed();
+        }
         // Its receives went back to the pool.
         self.bench.freed = true;
         count(&mut self.counts.closes);

@@ -21,6 +21,8 @@ const WAKE: u64 = u64::MAX;
 /// The epoll instance, and what it said last.
 pub(crate) struct Sockets {
     epoll: OwnedFd,
+    /// Connections that have sockets.
+    watching: usize,
     edges: Box<[epoll::Event; EDGES]>,
 }
 
@@ -33,6 +35,7 @@ impl Sockets {
         };
         Ok(Sockets {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            watching: 0,
             edges: Box::new([none; EDGES]),
         })
     }
@@ -65,30 +68,43 @@ impl Sockets {
         (count, seats)
     }
 
-    /// For the upper layer in `seat` to have its sockets watched.
-    pub(crate) fn watcher(&self, seat: SeatId) -> Watcher<'_> {
+    /// True when any connection has sockets.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.watching > 0
+    }
+
+    /// For the upper layer in `seat` to have its sockets watched; `watching` says that it has
+    /// some.
+    pub(crate) fn watcher<'a>(&'a mut self, seat: SeatId, watching: &'a mut bool) -> Watcher<'a> {
         Watcher {
-            epoll: self.epoll.as_fd(),
+            sockets: self,
             seat,
-            used: false,
+            watching,
         }
+    }
+
+    /// A connection that had sockets has closed them.
+    pub(crate) fn closed(&mut self) {
+        self.watching = self.watching.saturating_sub(1);
     }
 }
 
 /// Watches sockets in the name of one seat.
 pub(crate) struct Watcher<'a> {
-    epoll: BorrowedFd<'a>,
+    sockets: &'a mut Sockets,
     seat: SeatId,
-    /// Set once anything was watched: from then on the lcore looks for edges.
-    pub(crate) used: bool,
+    watching: &'a mut bool,
 }
 
 impl Watch for Watcher<'_> {
     fn watch(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let key = EventData::new_u64(self.seat.raw().into());
-        epoll::add(self.epoll, socket, key, flags)?;
-        self.used = true;
+        epoll::add(&self.sockets.epoll, socket, key, flags)?;
+        if !std::mem::replace(self.watching, true) {
+            self.sockets.watching += 1;
+        }
         Ok(())
     }
 }
@@ -108,10 +124,13 @@ mod tests {
         let mut sockets = Sockets::new().expect("an instance");
         let (mut far, near) = UnixStream::pair().expect("a pair");
         let seat = SeatId::new(7, 3);
-        let mut watcher = sockets.watcher(seat);
-        assert!(!watcher.used);
+        let mut watching = false;
+        let mut watcher = sockets.watcher(seat, &mut watching);
         watcher.watch(near.as_fd()).expect("watched");
-        assert!(watcher.used);
+        let (_other, second) = UnixStream::pair().expect("a pair");
+        watcher.watch(second.as_fd()).expect("watched");
+        drop(second);
+        assert!(watching && sockets.any());
         assert_eq!(seats(&mut sockets), [seat], "writable from the start");
         assert_eq!(seats(&mut sockets), [], "an edge comes once");
         far.write_all(b"x").expect("room");
@@ -119,6 +138,8 @@ mod tests {
         drop(near);
         drop(far);
         assert_eq!(seats(&mut sockets), [], "closing ends the watch");
+        sockets.closed();
+        assert!(!sockets.any(), "two sockets of one connection");
     }
 
     #[test]

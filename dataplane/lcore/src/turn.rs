@@ -56,8 +56,6 @@ pub struct Lcore<P: Port, U: Upper> {
     pub(crate) owing: SeatQueue,
     pub(crate) link: Link<P::Endpoint, U>,
     pub(crate) sockets: Sockets,
-    /// Connections that have sockets.
-    pub(crate) watching: usize,
     pub(crate) clock: Clock,
     pub(crate) counts: LoopCounters,
     /// What the upper layers counted.
@@ -65,7 +63,8 @@ pub struct Lcore<P: Port, U: Upper> {
     pub(crate) survey: Option<Survey<U>>,
     pub(crate) mode: Mode,
     idle: Idle,
-    completions: Box<[Completion; BURST]>,
+    /// As many as a burst; away while one is being settled.
+    completions: Box<[Completion]>,
     /// Turns and completions since the sockets were looked at.
     since_look: usize,
 }
@@ -103,7 +102,6 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             owing: queue(),
             link,
             sockets,
-            watching: 0,
             clock: Clock::new(),
             counts: LoopCounters::default(),
             sums: U::Counters::default(),
@@ -140,11 +138,12 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     /// Reaps a burst of completions and settles each.
     #[inline]
     fn reap(&mut self) -> usize {
-        let reaped = self.bench.port.reap(&mut self.completions[..]).min(BURST);
-        for place in 0..reaped {
-            let completion = self.completions[place];
+        let mut burst = std::mem::take(&mut self.completions);
+        let reaped = self.bench.port.reap(&mut burst);
+        for completion in burst.get(..reaped).unwrap_or_default() {
             self.settle(completion);
         }
+        self.completions = burst;
         self.counts.completions = self.counts.completions.wrapping_add(reaped as u64);
         self.since_look += reaped;
         if reaped == BURST {
@@ -157,7 +156,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     #[inline]
     fn look_at_sockets(&mut self) -> usize {
         self.since_look += 1;
-        if self.watching == 0 || self.since_look < LOOK_EVERY {
+        if !self.sockets.any() || self.since_look < LOOK_EVERY {
             return 0;
         }
         self.take_edges(None)

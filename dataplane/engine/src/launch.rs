@@ -1,7 +1,7 @@
 //! Sending a Call: what is exposed, what the header says, what the Send gathers.
 
 use crate::api::{MAX_PARTS, Part, SlotId};
-use crate::connection::{Connection, count};
+use crate::connection::Connection;
 use crate::ids::{Kind, work_id};
 use crate::outline::{
     HEADER_BYTES, MAX_SEGMENTS, Outline, Run, Shape, pieces, runs, segments, tail,
@@ -32,9 +32,22 @@ impl Connection {
     /// Sends the Call in `slot`, or leaves everything as it was.
     pub(crate) fn launch<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Result<(), Refused> {
         let (version, limit) = self.terms();
+        if self
+            .requester
+            .slots
+            .get(slot)
+            .is_some_and(|call| call.live != 0)
+        {
+            self.retire_all(io, slot);
+        }
         let Some(call) = self.requester.slots.get(slot) else {
             return Err(Refused::Unsupported);
         };
+        if call.live != 0 || call.busy != 0 {
+            // What the last attempt exposed comes back first: else a Call that finds too few
+            // windows would take and return them for ever.
+            return Err(Refused::Busy);
+        }
         if call.results.is_empty() && call.reply.is_none() {
             let total = call
                 .parts
@@ -144,10 +157,7 @@ impl Connection {
         }
         match io.send(&message, None, work_id(Kind::Call, slot)) {
             Ok(posted) => {
-                call.exposures.clear();
-                call.exposures
-                    .extend(exposed.iter().map(|segment| segment.handle));
-                call.live = exposed.iter().fold(0, |bits, _| bits << 1 | 1);
+                call.keep_exposed(&exposed);
                 call.busy = call.busy.saturating_add((posted == Posted::Pending).into());
                 let made = exposed.len() as u64;
                 io.counters().exposures = io.counters().exposures.wrapping_add(made);
@@ -162,19 +172,23 @@ impl Connection {
     }
 
     /// Ends exposures made for a Call that could not be sent after all: nobody was told of them.
+    /// What finds no room stays in the slot and is ended before the next attempt.
     fn take_back<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, exposed: &Exposed) {
-        for segment in exposed {
-            match io.retire(segment.handle, work_id(Kind::Retire, slot)) {
-                Ok(Posted::Done) => {}
-                Ok(Posted::Pending) => {
-                    if let Some(call) = self.requester.slots.get_mut(slot) {
-                        call.busy = call.busy.saturating_add(1);
-                    }
-                    self.outstanding = self.outstanding.saturating_add(1);
-                }
-                Err(_) => count(&mut io.counters().calls_failed),
-            }
-        }
+        let Some(call) = self.requester.slots.get_mut(slot) else {
+            return;
+        };
+        call.keep_exposed(exposed);
+        self.retire_all(io, slot);
+    }
+}
+
+impl Outgoing {
+    /// Remembers what is exposed for this Call.
+    fn keep_exposed(&mut self, exposed: &Exposed) {
+        self.exposures.clear();
+        let handles = exposed.iter().map(|segment| segment.handle);
+        self.exposures.extend(handles);
+        self.live = exposed.iter().fold(0, |bits, _| bits << 1 | 1);
     }
 }
 

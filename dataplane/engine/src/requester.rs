@@ -335,10 +335,10 @@ impl Connection {
         }
         count(&mut io.counters().calls_cancelled);
         match outgoing.phase {
+            // An attempt to send it may have left something to be ended.
             CallPhase::Queued => {
                 self.requester.unqueue(slot);
-                self.end_call(io, slot);
-                Event::Cancelled(slot)
+                self.settle_call(io, slot, Then::Cancel)
             }
             CallPhase::Answered | CallPhase::Starved => {
                 self.end_call(io, slot);
@@ -408,7 +408,7 @@ impl Connection {
     }
 
     /// Ends what is still exposed of a Call. True when nothing is any more.
-    fn retire_all<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> bool {
+    pub(crate) fn retire_all<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> bool {
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return false;
         };

@@ -7,6 +7,7 @@ use pair::tcp::{
     read_reply, reply, words, write_call, write_reply,
 };
 use pair::{CLIENT, SERVER, setups};
+use rpcrdma_engine::Setup;
 use rpcrdma_upper::back::BackSettings;
 use rpcrdma_wire::Version::{One, Two};
 
@@ -245,7 +246,7 @@ fn calls_wait_for_memory_in_order_and_none_is_lost() {
 
 #[test]
 fn a_client_that_does_not_read_is_not_read_from() {
-    let mut all = Gateways::with_small_sockets();
+    let mut all = Gateways::with_small_sockets(&BACK);
     all.exchange(&call(1, NFS, 0, &[]), &reply(1, &[]));
     all.client.deaf = true;
     // The client's socket has room for some of the replies, the slots hold some more.
@@ -273,13 +274,91 @@ fn a_client_that_does_not_read_is_not_read_from() {
     all.pair.end();
 }
 
-/// Serves all READs there are; how many.
+/// Serves all READs there are; how many. What is no READ gets a reply no room is enough for.
 fn serve_reads(all: &mut Gateways) -> u32 {
     let mut count = 0;
     while let Some(served) = all.server().record() {
         let xid = u32::from_be_bytes(*served.first_chunk().unwrap());
-        all.server().send(&read_reply(xid, &payload(8000, 9)));
+        let answer = if served == read_call(xid, 8000) {
+            read_reply(xid, &payload(8000, 9))
+        } else {
+            reply(xid, &payload(9001, 1))
+        };
+        all.server().send(&answer);
         count += 1;
     }
     count
+}
+
+#[test]
+fn failures_nobody_reads_hold_further_calls_back() {
+    let settings = BackSettings {
+        reply_bytes: 9000,
+        unbound_reply_bytes: 9000,
+        ..BACK
+    };
+    let mut all = Gateways::with_small_sockets(&settings);
+    all.exchange(&call(1, NFS, 0, &[]), &reply(1, &[]));
+    all.client.deaf = true;
+    // Replies fill the socket to the client, and some of the slots behind it.
+    let mut xid = 100;
+    let mut queued = 0;
+    while queued < 10 {
+        let back = all.counted().0;
+        queued = queued + back.records_in - back.records_out;
+        all.client.send(&read_call(xid, 8000));
+        xid += 1;
+        all.turn();
+        serve_reads(&mut all);
+    }
+    // Failed calls keep no slot, and each leaves an answer in the queue.
+    let failures = xid..xid + 200;
+    for xid in failures.clone() {
+        all.client.send(&call(xid, NFS, 1, &[]));
+        all.turn();
+        serve_reads(&mut all);
+    }
+    all.settle();
+    assert!(!all.client.ended);
+    all.client.deaf = false;
+    for expected in 100..failures.end {
+        let answered = all.until("an answer", |all| {
+            serve_reads(all);
+            all.client.record()
+        });
+        let read = read_reply(expected, &payload(8000, 9));
+        let right = if expected < failures.start {
+            read
+        } else {
+            error(expected, 5)
+        };
+        assert!(answered == right, "{expected}");
+    }
+    all.pair.end();
+}
+
+#[test]
+fn a_slot_that_comes_free_lets_the_next_call_in_at_once() {
+    let (client, server) = setups(Two, Two);
+    let mut all = Gateways::with(
+        (
+            Setup {
+                credits: 1,
+                ..client
+            },
+            server,
+        ),
+        &BACK,
+    );
+    all.exchange(&call(1, NFS, 0, &[]), &reply(1, &[]));
+    all.client.send(&call(2, NFS, 0, &[]));
+    all.client.send(&call(3, NFS, 0, &[]));
+    assert_eq!(all.served(), call(2, NFS, 0, &[]));
+    all.server().send(&reply(2, &[]));
+    // The back hears of its connection only: the edge of its socket was long ago.
+    assert_eq!(all.served_without_client_turns(), call(3, NFS, 0, &[]));
+    all.server().send(&reply(3, &[]));
+    assert_eq!(all.answered(), reply(2, &[]));
+    assert_eq!(all.answered(), reply(3, &[]));
+    all.pair.end();
 }

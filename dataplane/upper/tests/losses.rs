@@ -4,7 +4,8 @@
 mod pair;
 
 use pair::tcp::{
-    Gateways, NFS, call, payload, read_call, read_reply, reply, words, write_call, write_reply,
+    BACK, Gateways, NFS, call, payload, read_call, read_reply, reply, words, write_call,
+    write_reply,
 };
 use pair::{CLIENT, SERVER};
 use rpcrdma_engine::CloseReason;
@@ -103,7 +104,7 @@ fn what_is_no_call_ends_the_client() {
     }
 }
 
-const BACK_LIMIT: u32 = pair::tcp::BACK.call_bytes;
+const BACK_LIMIT: u32 = BACK.call_bytes;
 
 #[test]
 fn a_retransmission_is_dropped_while_the_first_is_in_flight() {
@@ -198,6 +199,36 @@ fn replies_to_no_call_are_skipped() {
     all.settle();
     assert_eq!(all.client.record(), None);
     assert_eq!(all.counted().1.unknown_replies, 3);
+    all.pair.end();
+}
+
+#[test]
+fn a_reply_to_a_call_that_is_still_being_sent_is_no_reply() {
+    let mut all = Gateways::with_small_sockets(&BACK);
+    all.exchange(&call(1, NFS, 0, &[]), &reply(1, &[]));
+    all.server().deaf = true;
+    all.client.send(&write_call(2, &payload(500_000, 1)));
+    all.settle();
+    all.server().send(&write_reply(2, 500_000));
+    all.closed();
+    let (_, front) = all.counted();
+    assert_eq!((front.refused_records, front.backends_lost), (1, 1));
+}
+
+#[test]
+fn calls_that_wait_when_an_idle_backend_ends_go_to_the_next() {
+    let mut all = running();
+    let half = &mut all.pair.world.halves[SERVER];
+    half.ceiling = Some(half.in_use() + 100);
+    all.client.send(&call(2, NFS, 1, &[]));
+    all.settle();
+    all.server().close();
+    all.settle();
+    all.pair.world.halves[SERVER].ceiling = None;
+    assert_eq!(all.served(), call(2, NFS, 1, &[]));
+    all.server().send(&reply(2, &[]));
+    assert_eq!(all.answered(), reply(2, &[]));
+    assert_eq!(all.servers.len(), 2);
     all.pair.end();
 }
 

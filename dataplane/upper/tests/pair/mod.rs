@@ -135,13 +135,19 @@ impl<C: Upper, S: Upper> Pair<C, S> {
 
     /// One turn of both lcores.
     pub(crate) fn turn(&mut self) {
-        let (client, server) = (&mut self.client, &mut self.server);
+        let client = &mut self.client;
         if !client.closed {
             client
                 .upper
                 .turn(&mut client.conn, &mut self.world.desk(CLIENT), self.now);
             client.conn.wake();
         }
+        self.turn_server();
+    }
+
+    /// One turn of the server's lcore, and on both what the fabric brings.
+    pub(crate) fn turn_server(&mut self) {
+        let server = &mut self.server;
         if !server.closed {
             server
                 .upper

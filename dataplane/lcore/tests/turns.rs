@@ -36,6 +36,32 @@ fn an_edge_of_a_socket_calls_its_upper_layer() {
 }
 
 #[test]
+fn an_edge_for_a_former_occupant_calls_nobody() {
+    let mut house = House::usual();
+    let old = house.connect(1);
+    let (mut far, near) = UnixStream::pair().expect("a pair");
+    house.order(old, Do::Watch(near));
+    turns(&mut house);
+    house.tell(old, SeatOrder::Close(CloseReason::Local));
+    // The socket lives on in the session that came back, and so does its watch.
+    let session_and_socket = house.settle();
+    let new = house.connect(2);
+    assert_eq!(new.place(), old.place());
+    let (_far, near) = UnixStream::pair().expect("a pair");
+    house.order(new, Do::Watch(near));
+    turns(&mut house);
+    let before = house.survey(0).turns;
+    far.write_all(b"x").expect("room");
+    turns(&mut house);
+    let after = house.survey(0).turns;
+    assert_eq!(after.socket_edges - before.socket_edges, 1);
+    // Ticks of the clock call everybody, which is one.
+    let ticks = after.ticks - before.ticks;
+    assert_eq!(after.upper_turns - before.upper_turns, ticks);
+    drop(session_and_socket);
+}
+
+#[test]
 fn a_socket_that_came_before_establishment_is_looked_at_after_it() {
     let mut house = House::usual();
     let seat = house.adopt(1);

@@ -177,30 +177,23 @@ impl Service {
         }
     }
 
-    fn serve<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId) {
+    /// Answers a Call; false: it waits for memory.
+    fn serve<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId) -> bool {
         let Some(call) = conn.call(io, slot) else {
-            return;
+            return true;
         };
         let message = io.octets(call.message);
         if let Some(head) = null_reply(message) {
-            conn.answer(
-                io,
-                slot,
-                Reply {
-                    head: &head,
-                    parts: &[],
-                    memory: None,
-                },
-            );
-            return;
+            say(conn, io, slot, &head);
+            return true;
         }
         let Some(header) = CallHeader::parse(message) else {
             conn.abandon(io, slot, true);
-            return;
+            return true;
         };
         let xid = call.xid.0.to_be_bytes();
         match request(&header, message) {
-            Ok(Request::Null) => words(conn, io, slot, xid, &[], &[]),
+            Ok(Request::Null) => say(conn, io, slot, &success(xid)),
             Ok(Request::Read { offset, count }) => {
                 let span = self.source.skip(offset).first(count);
                 let item = Part { span, item: true };
@@ -214,25 +207,17 @@ impl Service {
                 let sum = if wanted { checksum(data) } else { 0 };
                 words(conn, io, slot, xid, &[octets(data), sum], &[]);
             }
-            Ok(Request::Echo(data)) => self.echo(conn, io, slot, xid, data),
+            Ok(Request::Echo(data)) => return self.echo(conn, io, slot, xid, data),
             Err(error) => {
                 self.counters.local_errors += 1;
-                let head = answers::short(call.xid, error);
-                conn.answer(
-                    io,
-                    slot,
-                    Reply {
-                        head: &head,
-                        parts: &[],
-                        memory: None,
-                    },
-                );
+                say(conn, io, slot, &answers::short(call.xid, error));
             }
         }
+        true
     }
 
     /// The Call's own memory may be written by the peer again as soon as it is answered, so an
-    /// echo is a copy.
+    /// echo is a copy. False: there is no memory for it, or others wait for some already.
     fn echo<'m>(
         &mut self,
         conn: &mut Connection,
@@ -240,49 +225,56 @@ impl Service {
         slot: SlotId,
         xid: [u8; 4],
         data: &[u8],
-    ) {
+    ) -> bool {
         let len = octets(data);
+        let padded = len.saturating_add(padding(len));
         let mut head = [0; 28 + SHORT_ECHO + 3];
         head[..24].copy_from_slice(&success(xid));
         head[24..28].copy_from_slice(&len.to_be_bytes());
-        let padded = len.saturating_add(padding(len));
         if data.len() <= SHORT_ECHO {
             head[28..28 + data.len()].copy_from_slice(data);
-            self.counters.payload_copies += u64::from(len);
-            let head = &head[..28 + padded as usize];
+            say(conn, io, slot, &head[..28 + padded as usize]);
+        } else {
+            if self.waiting.front().is_some_and(|&first| first != slot) {
+                return false;
+            }
+            let Some(memory) = io.reserve(padded) else {
+                self.counters.memory_waits += 1;
+                return false;
+            };
+            io.fill(memory, data);
+            io.fill(memory.skip(len), &[0; 3][..padding(len) as usize]);
+            let parts = &[Part {
+                span: memory,
+                item: false,
+            }];
+            let head = &head[..28];
             conn.answer(
                 io,
                 slot,
                 Reply {
                     head,
-                    parts: &[],
-                    memory: None,
+                    parts,
+                    memory: Some(memory),
                 },
             );
-            return;
         }
-        let Some(memory) = io.reserve(padded) else {
-            self.counters.memory_waits += 1;
-            self.waiting.push_back(slot);
-            return;
-        };
-        io.fill(memory, data);
-        io.fill(memory.skip(len), &[0; 3][..padding(len) as usize]);
         self.counters.payload_copies += u64::from(len);
-        let parts = &[Part {
-            span: memory,
-            item: false,
-        }];
-        conn.answer(
-            io,
-            slot,
-            Reply {
-                head: &head[..28],
-                parts,
-                memory: Some(memory),
-            },
-        );
+        true
     }
+}
+
+/// A Reply that is all here.
+fn say<'m>(conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId, head: &[u8]) {
+    conn.answer(
+        io,
+        slot,
+        Reply {
+            head,
+            parts: &[],
+            memory: None,
+        },
+    );
 }
 
 /// A successful Reply of a few words, then `parts`.
@@ -328,8 +320,10 @@ impl Upper for Service {
 
     #[inline]
     fn event<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, event: Event, _: Instant) {
-        if let Event::Call(slot) = event {
-            self.serve(conn, io, slot);
+        if let Event::Call(slot) = event
+            && !self.serve(conn, io, slot)
+        {
+            self.waiting.push_back(slot);
         }
     }
 
@@ -345,16 +339,11 @@ impl Upper for Service {
     }
 
     fn turn<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, _: Instant) -> bool {
-        for _ in 0..self.waiting.len() {
-            let Some(slot) = self.waiting.pop_front() else {
-                break;
-            };
-            self.serve(conn, io, slot);
-            if self.waiting.back() == Some(&slot) {
-                // Still no memory: it keeps its place, and those behind it theirs.
-                self.waiting.rotate_right(1);
+        while let Some(&slot) = self.waiting.front() {
+            if !self.serve(conn, io, slot) {
                 break;
             }
+            self.waiting.pop_front();
         }
         false
     }

@@ -241,10 +241,18 @@ fn an_echo_waits_for_memory_and_keeps_its_place() {
     results(&bench.ask(program::NULL, &[]));
     let half = &mut bench.pair.world.halves[SERVER];
     half.ceiling = Some(half.in_use() + 100);
-    let arguments = [words(&[1000]), vec![7; 1000]].concat();
-    let slots: Vec<SlotId> = (0..3)
-        .map(|_| bench.submit(of(program::ECHO), &arguments, None, &[], None))
-        .collect();
+    let ask = |bench: &mut Bench, len: u32| {
+        let arguments = [words(&[len]), vec![7; len as usize]].concat();
+        bench.submit(of(program::ECHO), &arguments, None, &[], None)
+    };
+    let mut slots = vec![ask(&mut bench, 1000), ask(&mut bench, 600)];
+    for _ in 0..10 {
+        bench.pair.turn();
+    }
+    // Room for the second, and for one that comes later, but the first comes first.
+    let half = &mut bench.pair.world.halves[SERVER];
+    half.ceiling = Some(half.in_use() + 700);
+    slots.push(ask(&mut bench, 520));
     for _ in 0..10 {
         bench.pair.turn();
     }

@@ -2,12 +2,19 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod cli;
+pub mod command;
+pub mod decode;
 mod endpoint;
 pub mod export;
+mod keepalive;
+pub mod listen;
 pub mod logging;
 pub mod metrics;
 pub mod notify;
 pub mod selftest;
 pub mod signals;
 pub mod status;
+pub mod supervise;
 mod table;
+pub mod version;

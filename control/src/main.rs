@@ -1,3 +1,20 @@
-//! `rpcrdmad`.
+//! `rpcrdmad`: reads the command line, and leaves the rest to the library.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use rpcrdmad::cli::Cli;
+use rpcrdmad::{command, logging};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start(cli.log.into());
+    match command::execute(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("rpcrdmad: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -3,16 +3,13 @@
 use super::ports::{Ports, is_privileged};
 use super::{Connected, Failure, Wanted};
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Addresses of one name that are tried.
 const ADDRESSES: usize = 8;
-/// Between keepalive probes, and how many may stay without an answer.
-const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-const PROBES: u32 = 3;
 
 /// The state of the attempt.
 pub(super) struct Attempt {
@@ -177,13 +174,7 @@ fn open(address: SocketAddr, port: Option<u16>, keepalive: Option<Duration>) -> 
     )?;
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
-    if let Some(idle) = keepalive {
-        let probes = TcpKeepalive::new()
-            .with_time(idle)
-            .with_interval(PROBE_INTERVAL)
-            .with_retries(PROBES);
-        socket.set_tcp_keepalive(&probes)?;
-    }
+    crate::keepalive::set(&socket, keepalive)?;
     if let Some(port) = port {
         // Without it, the port of a connection that has just ended is not to be had.
         socket.set_reuse_address(true)?;

@@ -16,7 +16,7 @@ mod transport;
 mod tests;
 
 pub use progress::Progress;
-pub use report::{FileReport, OperationReport, Report};
+pub use report::{CounterReport, FileReport, OperationReport, Report};
 
 use anyhow::{Context, Result};
 use contents::{Contents, Sum};
@@ -74,12 +74,7 @@ impl Plan {
 /// What goes wrong is in the report, never lost: a test that stops half way says where.
 #[must_use]
 pub fn run(plan: &Plan, progress: &Progress) -> Report {
-    let mut report = Report {
-        passed: false,
-        failures: Vec::new(),
-        files: Vec::new(),
-        operations: Vec::new(),
-    };
+    let mut report = Report::default();
     match Session::mount(plan) {
         Ok(mut session) => {
             if let Err(error) = exercise(plan, &mut session, progress, &mut report) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Everything the self-test found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// True when nothing failed.
     pub passed: bool,
@@ -22,6 +22,27 @@ pub struct Report {
     pub files: Vec<FileReport>,
     /// How long operations took, by name of the procedure.
     pub operations: Vec<OperationReport>,
+    /// What was counted meanwhile, by whoever stood between client and server.
+    pub counters: Vec<CounterReport>,
+}
+
+impl Report {
+    /// Notes a failure.
+    pub fn fail(&mut self, what: String) {
+        self.failures.push(what);
+        self.passed = false;
+    }
+}
+
+/// A counter, and by how much it has grown.
+#[derive(Clone, Debug, Serialize)]
+pub struct CounterReport {
+    /// Its name in the status document.
+    pub name: &'static str,
+    /// What it counts.
+    pub meaning: &'static str,
+    /// By how much it has grown.
+    pub count: u64,
 }
 
 /// One file, copied in and out.
@@ -111,6 +132,9 @@ impl fmt::Display for Report {
             files(&self.files),
             operations(&self.operations)
         )?;
+        if !self.counters.is_empty() {
+            writeln!(f, "{}", counters(&self.counters))?;
+        }
         for failure in &self.failures {
             writeln!(f, "FAILED: {failure}")?;
         }
@@ -173,6 +197,15 @@ fn operations(operations: &[OperationReport]) -> Table {
             microseconds(operation.p99_ns),
             microseconds(operation.max_ns),
         ]);
+    }
+    table
+}
+
+fn counters(counters: &[CounterReport]) -> Table {
+    let mut table = table(&["counter", ">grew by", "which counts"]);
+    for counter in counters {
+        let count = counter.count.to_string();
+        table.add_row([counter.name, &count, counter.meaning]);
     }
     table
 }

@@ -130,8 +130,6 @@ pub struct Connection {
     pub credits_used: u32,
     /// Calls that may be in flight, as granted by the responder.
     pub credits_granted: u32,
-    /// Calls so far.
-    pub calls: u64,
     /// Memory it holds or may claim at any time.
     pub memory_bytes: u64,
     /// Why its last refused header was refused.

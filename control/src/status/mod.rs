@@ -4,7 +4,7 @@
 //! is its owner's alone (mode 0600).
 
 mod client;
-mod document;
+pub mod document;
 mod render;
 mod server;
 

@@ -93,7 +93,6 @@ fn connections(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
         "phase",
         "inline out/in",
         "credits",
-        ">calls",
         ">memory",
         "last refusal",
     ];
@@ -117,7 +116,7 @@ fn connections(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
     }
 }
 
-fn row(lcore: u32, connection: &Connection) -> [String; 12] {
+fn row(lcore: u32, connection: &Connection) -> [String; 11] {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     [
         connection.number.to_string(),
@@ -134,7 +133,6 @@ fn row(lcore: u32, connection: &Connection) -> [String; 12] {
             "{} of {}",
             connection.credits_used, connection.credits_granted
         ),
-        connection.calls.to_string(),
         octets(connection.memory_bytes),
         or_dash(&connection.last_refusal),
     ]

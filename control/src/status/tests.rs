@@ -18,7 +18,6 @@ fn document() -> Document {
         receive_bytes: 16_384,
         credits_used: 3,
         credits_granted: 64,
-        calls: 1_234_567,
         memory_bytes: 3 << 20,
         last_refusal: Some("unaligned_position".into()),
     };
@@ -141,7 +140,6 @@ fn the_table_has_what_an_operator_looks_for() {
         "front nfs",
         "4096/16384",
         "3 of 64",
-        "1234567",
         "3072 KiB",
         "and 2 more\n",
         "# connection 7, unaligned_position\n00ab\n",

@@ -54,7 +54,10 @@ mod tests {
         };
         assert_eq!(ask(Some(1024), None).receive_bytes, Verdict::Done);
         assert_eq!(ask(Some(16_384), None).receive_bytes, Verdict::Done);
-        assert_eq!(ask(Some(16_385), None).receive_bytes, Verdict::Other(16_384));
+        assert_eq!(
+            ask(Some(16_385), None).receive_bytes,
+            Verdict::Other(16_384)
+        );
         let backward = |wanted| ask(None, Some(wanted)).backward;
         assert_eq!(backward(BackwardRequests::None), Verdict::Done);
         assert_eq!(backward(BackwardRequests::Inline), Verdict::Done);

@@ -1,6 +1,7 @@
 //! What the control thread knows of each RDMA connection.
 
 use super::cores::Core;
+use crate::listen::Place;
 use rpcrdma_fabric::connect::ConnectionId;
 use rpcrdma_lcore::{ConnectionNumber, SeatId};
 use std::collections::HashMap;
@@ -17,24 +18,47 @@ pub(super) enum Owner {
     Service(usize),
 }
 
-/// One connection, from the first step towards it until its session is back.
-#[derive(Clone, Debug)]
-pub(super) struct Seated {
+/// A connection that is to get a seat.
+#[derive(Debug)]
+pub(super) struct Coming {
     pub(super) core: usize,
-    pub(super) seat: SeatId,
     pub(super) connection: ConnectionId,
     pub(super) owner: Owner,
     /// The other end, in the fabric's form of address.
     pub(super) peer: String,
-    /// The TCP client of a back.
+    /// The TCP end: the client of a back, the last backend of a front.
     pub(super) client: Option<String>,
-    /// Whose retries come under the same name after a reconnection: keys remembered ports and
-    /// suspects.
-    pub(super) party: String,
+    /// That client's place among the clients of its listener.
+    pub(super) place: Option<Place>,
+}
+
+/// One connection, from its adoption until its session is back.
+#[derive(Debug)]
+pub(super) struct Seated {
+    pub(super) seat: SeatId,
+    pub(super) core: usize,
+    pub(super) connection: ConnectionId,
+    pub(super) owner: Owner,
+    pub(super) peer: String,
+    pub(super) client: Option<String>,
+    _place: Option<Place>,
     /// The offer of version two must be answered by then.
     pub(super) negotiate_by: Option<Instant>,
-    /// Both sides may send.
-    pub(super) established: bool,
+}
+
+impl Coming {
+    pub(super) fn seated(self, seat: SeatId) -> Seated {
+        Seated {
+            seat,
+            core: self.core,
+            connection: self.connection,
+            owner: self.owner,
+            peer: self.peer,
+            client: self.client,
+            _place: self.place,
+            negotiate_by: None,
+        }
+    }
 }
 
 /// All connections.
@@ -97,10 +121,10 @@ impl Sessions {
         self.by_number.is_empty()
     }
 
-    /// Connections of one owner.
-    pub(super) fn count_of(&self, owner: Owner) -> usize {
+    /// The connections of backs.
+    pub(super) fn backs(&self) -> impl Iterator<Item = &Seated> {
         let seated = self.by_number.values();
-        seated.filter(|seated| seated.owner == owner).count()
+        seated.filter(|seated| matches!(seated.owner, Owner::Back(_)))
     }
 }
 
@@ -110,17 +134,4 @@ pub(super) fn roomiest(cores: &[Core]) -> Option<usize> {
     // Of equals the first: `max_by_key` would take the last.
     let (best, room) = rooms.rev().max_by_key(|&(_, room)| room)?;
     (room > 0).then_some(best)
-}
-
-/// The lcore with the most room other than `taken`, where there is one: two ends of one process
-/// are best on two processors.
-pub(super) fn roomiest_but(cores: &[Core], taken: Option<usize>) -> Option<usize> {
-    let others = cores
-        .iter()
-        .enumerate()
-        .filter(|&(index, core)| Some(index) != taken && core.line.free_seats() > 0);
-    others
-        .max_by_key(|(_, core)| core.line.free_seats())
-        .map(|(index, _)| index)
-        .or_else(|| roomiest(cores))
 }

@@ -1,0 +1,23 @@
+//! `rpcrdmad check`.
+
+use super::this_machine;
+use crate::cli::Check;
+use anyhow::Result;
+use std::process::ExitCode;
+
+pub(super) fn check(options: &Check) -> Result<ExitCode> {
+    match rpcrdma_config::load(&options.file, &this_machine()?) {
+        Ok(plan) => {
+            if options.print {
+                print!("{}", plan.print());
+            } else {
+                println!("{}: good", options.file.display());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}

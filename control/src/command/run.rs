@@ -1,0 +1,194 @@
+//! `rpcrdmad run`.
+
+use super::addresses::Door;
+use super::{proof, this_machine};
+use crate::cli::Run;
+use crate::metrics::Metrics;
+use crate::selftest::{self, Progress, Report};
+use crate::signals::Signals;
+use crate::status::StatusSocket;
+use crate::supervise::{Board, Handle, Supervisor};
+use anyhow::{Context, Result, bail};
+use rpcrdma_config::{Plan, load};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tempfile::TempDir;
+
+pub(super) fn run(options: &Run) -> Result<ExitCode> {
+    let (plan, scratch) = match plan(options)? {
+        Ok(planned) => planned,
+        Err(error) => {
+            eprintln!("{error}");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    if options.print {
+        print!("{}", plan.print());
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Before anything is started, so that no moment is left in which a signal kills.
+    let signals = Signals::take_over().context("cannot handle signals")?;
+    let supervisor = Supervisor::start(plan.clone())?;
+    let doors = doors(&plan, &supervisor);
+    let handle = supervisor.handle();
+    let servers = Servers::start(&plan, handle.board())?;
+    if options.self_test {
+        let test = begin_self_test(&plan, &doors, handle)?;
+        supervisor.run(Some(signals))?;
+        let Ok(report) = test.join() else {
+            bail!("the self-test has panicked")
+        };
+        return finish_self_test(options, &report);
+    }
+    announce(&plan, &doors, &servers, scratch.as_ref());
+    supervisor.run(Some(signals))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The plan, with what the command line says laid over it, and the scratch directory it serves
+/// if there is one. The inner error is the operator's, and says all that is wrong.
+fn plan(options: &Run) -> Result<Result<(Plan, Option<TempDir>), rpcrdma_config::Error>> {
+    let machine = this_machine()?;
+    let mut scratch = None;
+    let planned = match &options.config {
+        Some(file) => load(file, &machine),
+        None => {
+            let directory = match &options.export {
+                Some(directory) => std::path::absolute(directory)?,
+                None if options.print => std::env::temp_dir(),
+                None => scratch.insert(scratch_directory()?).path().to_owned(),
+            };
+            rpcrdma_config::embedded(&directory, &machine)
+        }
+    };
+    let mut plan = match planned {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Err(error)),
+    };
+    if let (Some(port), Some(back)) = (options.nfs_port, plan.backs.first_mut()) {
+        back.listen.set_port(port);
+    }
+    if let Some(path) = &options.socket {
+        plan.status = Some(path.clone());
+    } else if options.self_test {
+        // It may run beside the appliance whose place that is.
+        plan.status = None;
+    }
+    Ok(Ok((plan, scratch)))
+}
+
+fn scratch_directory() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("rpcrdmad-")
+        .tempdir()
+        .context("cannot make a scratch directory; name one to serve with --export")
+}
+
+/// The doors for NFS clients, in the order of the plan.
+fn doors(plan: &Plan, supervisor: &Supervisor) -> Vec<Door> {
+    let listening = supervisor.back_addresses();
+    let door = |(name, address): &(String, _)| {
+        let back = plan.backs.iter().find(|back| back.name == *name)?;
+        Door::of(plan, back, *address)
+    };
+    listening.iter().filter_map(door).collect()
+}
+
+/// What answers questions about the appliance while it runs.
+struct Servers {
+    metrics: Option<Metrics>,
+    status: Option<StatusSocket>,
+}
+
+impl Servers {
+    fn start(plan: &Plan, board: &Arc<Board>) -> Result<Self> {
+        let metrics = plan.metrics.map(|metrics| {
+            let board = Arc::clone(board);
+            Metrics::start(metrics.address, move || board.families())
+                .with_context(|| format!("metrics.address {}", metrics.address))
+        });
+        let status = plan.status.as_deref().map(|path| {
+            let board = Arc::clone(board);
+            StatusSocket::start(path, move || board.document()).with_context(|| {
+                format!("status socket {} (--socket names another)", path.display())
+            })
+        });
+        Ok(Self {
+            metrics: metrics.transpose()?,
+            status: status.transpose()?,
+        })
+    }
+}
+
+/// Tells people, on standard output, what there is now and how to use it.
+fn announce(plan: &Plan, doors: &[Door], servers: &Servers, scratch: Option<&TempDir>) {
+    if let Some(export) = &plan.export {
+        let fate = if scratch.is_some() {
+            ", which is removed at the end"
+        } else {
+            ""
+        };
+        println!("serving {}{fate}", export.directory.display());
+    }
+    for door in doors {
+        println!("NFS clients, by TCP:\n{}", door.advice());
+    }
+    if let Some(metrics) = &servers.metrics {
+        println!("counters: http://{}/metrics", metrics.address());
+    }
+    if let Some(status) = &servers.status {
+        println!(
+            "status: rpcrdmad status --socket {}",
+            status.path().display()
+        );
+    }
+    println!("SIGTERM or Ctrl-C drains; a second one ends at once");
+}
+
+/// Starts the client on a thread of its own; when it is through, the appliance drains.
+fn begin_self_test(plan: &Plan, doors: &[Door], handle: Handle) -> Result<JoinHandle<Report>> {
+    let Some(door) = doors.first().cloned() else {
+        bail!("no back of this configuration leads to an NFS server: nothing to test");
+    };
+    let directory = plan.export.as_ref().map(|export| export.directory.clone());
+    let test = move || {
+        // Drains however this ends: the main thread waits for that.
+        let drain = DrainAtEnd(handle);
+        test(&door, directory.as_deref(), drain.0.board())
+    };
+    Ok(std::thread::Builder::new()
+        .name("self-test".into())
+        .spawn(test)?)
+}
+
+struct DrainAtEnd(Handle);
+
+impl Drop for DrainAtEnd {
+    fn drop(&mut self) {
+        self.0.drain();
+    }
+}
+
+fn test(door: &Door, directory: Option<&Path>, board: &Board) -> Report {
+    let before = board.document();
+    let directory = directory.map(Path::to_owned);
+    let plan = selftest::Plan::new(door.address, door.address, door.path, directory);
+    let mut report = selftest::run(&plan, &Progress::on_terminal());
+    proof::add(&mut report, &before, &board.document());
+    report
+}
+
+fn finish_self_test(options: &Run, report: &Report) -> Result<ExitCode> {
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(if report.passed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

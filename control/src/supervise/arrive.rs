@@ -1,0 +1,241 @@
+//! Connections that arrive by RDMA: for fronts and services.
+
+use super::cores::Endpoint;
+use super::seated::{Coming, Owner, roomiest};
+use super::{Supervisor, setup};
+use crate::listen::{DoorId, Listeners, Policy};
+use anyhow::{Context, Result};
+use rpcrdma_config::Plan;
+use rpcrdma_config::plan::Transport;
+use rpcrdma_engine::{Connection, Side};
+use rpcrdma_fabric::connect::{ConnectionId, Fabric, ListenerId};
+use rpcrdma_lcore::{ConnectionNumber, SeatOrder, Session};
+use rpcrdma_memory::MemoryFabric;
+use rpcrdma_upper::front::{Front, FrontSettings};
+use rpcrdma_upper::program::Service;
+use rpcrdma_upper::role::Role;
+use rpcrdma_wire::private_data::PrivateData;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Instant;
+use tracing::{info, warn};
+
+/// Where connections come in.
+pub(super) struct Doors {
+    rdma: HashMap<ListenerId, Owner>,
+    /// TCP listeners, in the order of the plan's backs; gone once the doors are shut.
+    pub(super) tcp: Option<Listeners>,
+    /// The settings of each front.
+    fronts: Vec<FrontSettings>,
+}
+
+impl Doors {
+    /// Opens all doors of the plan.
+    pub(super) fn open(plan: &Plan, fabric: &mut MemoryFabric) -> Result<Self> {
+        let mut rdma = HashMap::new();
+        let fronts = plan.fronts.iter().map(|front| &front.listen);
+        let fronts = fronts.zip((0..).map(Owner::Front));
+        let services = plan.services.iter().map(|service| &service.listen);
+        let services = services.zip((0..).map(Owner::Service));
+        for (address, owner) in fronts.chain(services) {
+            let listener = fabric
+                .listen(address)
+                .with_context(|| format!("listening at {address} in the memory fabric"))?;
+            rdma.insert(listener, owner);
+        }
+        let mut tcp = Listeners::new().context("no descriptors left")?;
+        for back in &plan.backs {
+            let policy = Policy {
+                allow: back.allow.clone(),
+                connections_max: plan.runtime.connections_max as usize * plan.runtime.lcores.len(),
+                keepalive: back.keepalive,
+            };
+            tcp.open(back.listen, policy)
+                .with_context(|| format!("back {}: listening at {}", back.name, back.listen))?;
+        }
+        Ok(Self {
+            rdma,
+            tcp: Some(tcp),
+            fronts: plan.fronts.iter().map(setup::front).collect(),
+        })
+    }
+
+    /// No connection is taken any more.
+    pub(super) fn shut(&mut self) {
+        self.tcp = None;
+    }
+
+    /// Where each back listens, by name.
+    pub(super) fn back_addresses(&self, plan: &Plan) -> Vec<(String, SocketAddr)> {
+        let Some(tcp) = &self.tcp else {
+            return Vec::new();
+        };
+        let named = plan.backs.iter().zip((0..).map(DoorId));
+        named
+            .filter_map(|(back, door)| Some((back.name.clone(), tcp.address(door)?)))
+            .collect()
+    }
+
+    fn is_shut(&self) -> bool {
+        self.tcp.is_none()
+    }
+}
+
+impl Supervisor {
+    /// A peer asks for a connection.
+    pub(super) fn requested(
+        &mut self,
+        listener: ListenerId,
+        connection: ConnectionId,
+        peer: String,
+        private_data: &[u8],
+    ) {
+        if let Err(reason) = self.take_request(listener, connection, &peer, private_data) {
+            warn!("connection request from {peer}: {reason}");
+            // Should the peer be gone meanwhile there is nobody to tell.
+            let _ = self.fabric.reject(connection, reason);
+        }
+    }
+
+    fn take_request(
+        &mut self,
+        listener: ListenerId,
+        connection: ConnectionId,
+        peer: &str,
+        private_data: &[u8],
+    ) -> Result<(), &'static str> {
+        let owner = *self
+            .doors
+            .rdma
+            .get(&listener)
+            .ok_or("nobody listens here")?;
+        if self.doors.is_shut() {
+            return Err("the appliance is shutting down");
+        }
+        let (allow, transport) = match owner {
+            Owner::Front(index) => {
+                let front = &self.plan.fronts[index];
+                (&front.allow, &front.transport)
+            }
+            Owner::Service(index) => {
+                let service = &self.plan.services[index];
+                (&service.allow, &service.transport)
+            }
+            Owner::Back(_) => return Err("nobody listens here"),
+        };
+        if !allow.permits_memory() {
+            return Err("the allow list does not have the memory fabric");
+        }
+        let core = roomiest(&self.cores).ok_or("no seat is free on any lcore")?;
+        let transport = transport.clone();
+        let endpoint = self
+            .fabric
+            .take(connection, self.cores[core].port)
+            .map_err(|_| "the queue pair could not be made")?;
+        let upper = match owner {
+            Owner::Front(index) => Role::Front(Box::new(Front::new(&self.doors.fronts[index]))),
+            _ => Role::Service(Service::new(self.cores[core].source, transport.credits)),
+        };
+        let coming = Coming {
+            core,
+            connection,
+            owner,
+            peer: peer.to_owned(),
+            client: None,
+            place: None,
+        };
+        let mut engine = Connection::new(setup::engine(&transport, Side::Server));
+        engine.set_suspects(&self.remembered.take_suspects(peer));
+        let session = Session {
+            connection: engine,
+            upper,
+        };
+        self.seat(coming, endpoint, PrivateData::find(private_data), session)
+    }
+
+    /// Hands a connection to its lcore.
+    pub(super) fn seat(
+        &mut self,
+        coming: Coming,
+        endpoint: Endpoint,
+        peer: Option<PrivateData>,
+        session: Session<Role>,
+    ) -> Result<(), &'static str> {
+        let number = self.sessions.number();
+        let line = &mut self.cores[coming.core].line;
+        let adopted = line.adopt(number, endpoint, peer, Box::new(session));
+        let seat = adopted.map_err(|_| "the lcore is too busy for another connection")?;
+        self.sessions.insert(number, coming.seated(seat));
+        Ok(())
+    }
+
+    /// The receives of a connection are posted: the next step towards its peer.
+    pub(super) fn adopted(&mut self, number: ConnectionNumber) {
+        let Some(seated) = self.sessions.get(number) else {
+            return;
+        };
+        let (owner, connection) = (seated.owner, seated.connection);
+        let (core, seat) = (seated.core, seated.seat);
+        let transport = self.transport_of(owner);
+        let side = match owner {
+            Owner::Back(_) => Side::Client,
+            Owner::Front(_) | Owner::Service(_) => Side::Server,
+        };
+        let private_data = setup::engine(transport, side).private_data().emit();
+        let asked = match owner {
+            Owner::Back(index) => {
+                let upstream = &self.plan.backs[index].upstream;
+                self.fabric.connect(connection, upstream, &private_data)
+            }
+            Owner::Front(_) | Owner::Service(_) => self.fabric.accept(connection, &private_data),
+        };
+        if let Err(error) = asked {
+            warn!("connection {}: {error}", number.0);
+            self.cores[core].tell(seat, SeatOrder::Fail);
+        }
+    }
+
+    pub(super) fn transport_of(&self, owner: Owner) -> &Transport {
+        match owner {
+            Owner::Front(index) => &self.plan.fronts[index].transport,
+            Owner::Back(index) => &self.plan.backs[index].transport,
+            Owner::Service(index) => &self.plan.services[index].transport,
+        }
+    }
+
+    /// Both sides may send.
+    pub(super) fn established(
+        &mut self,
+        connection: ConnectionId,
+        private_data: &[u8],
+        now: Instant,
+    ) {
+        let Some(owner) = self
+            .sessions
+            .by_connection(connection)
+            .map(|seated| seated.owner)
+        else {
+            return;
+        };
+        let patience = self.transport_of(owner).negotiate_timeout;
+        let Some(seated) = self.sessions.by_connection(connection) else {
+            return;
+        };
+        if matches!(owner, Owner::Back(_)) {
+            seated.negotiate_by = Some(now + patience);
+        }
+        info!("{:?} connection with {}: established", owner, seated.peer);
+        let peer = PrivateData::find(private_data);
+        let (core, seat) = (seated.core, seated.seat);
+        self.cores[core].tell(seat, SeatOrder::Established { peer });
+    }
+
+    /// There will be no connection.
+    pub(super) fn rejected(&mut self, connection: ConnectionId, reason: &str) {
+        if let Some(seated) = self.sessions.by_connection(connection) {
+            warn!("connection to {}: refused: {reason}", seated.peer);
+            let (core, seat) = (seated.core, seated.seat);
+            self.cores[core].tell(seat, SeatOrder::Fail);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The control thread: what brings up lcores and listeners, makes connections, decides what the
+//! lcores ask, and takes everything down again.
+//!
+//! # Ownership
+//!
+//! Lcores own connections; this thread owns everything before and after: it makes queue pair,
+//! engine and upper layer, lends them to an lcore, and gets them back when the connection is
+//! over. It is never waited for by an lcore, and never waits for one: orders that find a full
+//! ring wait here.
+//!
+//! # The way of a connection
+//!
+//! RDMA in (front, service): request, allow list, seat, adoption (receives posted), accept,
+//! established. TCP in (back): accepted, allow list, queue pair, adoption, connect, established,
+//! version negotiated in time or not (V2-09). A front's upper layer asks for a TCP connection to
+//! a backend when the first Call for it comes.
+//!
+//! # The end
+//!
+//! A first signal drains: listeners close, then the backs' connections end when their Calls are
+//! answered, then all others; at the latest after `drain_timeout_s`. A second one stops at once.
+
+mod arrive;
+mod backends;
+mod board;
+mod cores;
+mod dial;
+mod drain;
+mod policy;
+mod remembered;
+mod seated;
+mod setup;
+mod survey;
+
+pub use board::Board;
+
+use crate::backend::{Connector, Limits as ConnectorLimits};
+use crate::export::Export;
+use crate::listen::Listeners;
+use crate::notify::{self, Watchdog};
+use crate::signals::Signals;
+use anyhow::{Context, Result, bail};
+use arrive::Doors;
+use backends::Errands;
+use cores::Core;
+use drain::Ending;
+use remembered::Remembered;
+use rpcrdma_config::Plan;
+use rpcrdma_fabric::connect::{Event, Fabric};
+use rpcrdma_lcore::{Bell, ConnectionNumber, Notice, SeatOrder, Session};
+use rpcrdma_memory::MemoryFabric;
+use rpcrdma_upper::role::Role;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seated::Sessions;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use survey::Surveyor;
+use tracing::{info, warn};
+
+/// The control loop comes round at least this often.
+const ROUND: Duration = Duration::from_millis(100);
+/// TCP connections to backends in the making, and as many more that wait.
+const BACKEND_CONNECTS: ConnectorLimits = ConnectorLimits {
+    at_once: 64,
+    waiting: 1024,
+};
+
+/// The appliance, up and running.
+pub struct Supervisor {
+    plan: Plan,
+    fabric: MemoryFabric,
+    bell: Arc<Bell>,
+    cores: Vec<Core>,
+    sessions: Sessions,
+    remembered: Remembered,
+    doors: Doors,
+    connector: Connector,
+    errands: Errands,
+    export: Option<Export>,
+    surveyor: Surveyor,
+    ending: Ending,
+    watchdog: Watchdog,
+}
+
+/// What another thread may ask of a [`Supervisor`].
+#[derive(Clone)]
+pub struct Handle {
+    board: Arc<Board>,
+}
+
+impl Handle {
+    /// Has the appliance drain and end, as a first signal does.
+    pub fn drain(&self) {
+        self.board.ask_to_drain();
+    }
+
+    /// The board with its state.
+    #[must_use]
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+}
+
+impl Supervisor {
+    /// Brings up everything in the plan: export, lcores, listeners.
+    ///
+    /// # Errors
+    ///
+    /// Whatever cannot be had, by name: nothing runs then.
+    pub fn start(plan: Plan) -> Result<Self> {
+        let bell = Arc::new(Bell::new().context("no descriptors left")?);
+        let export = plan.export.as_ref().map(start_export).transpose()?;
+        let mut fabric = MemoryFabric::new();
+        let cores = cores::start(&plan, &fabric, &bell)?;
+        let doors = Doors::open(&plan, &mut fabric)?;
+        let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), Arc::clone(&bell));
+        Ok(Self {
+            fabric,
+            bell,
+            cores,
+            sessions: Sessions::default(),
+            remembered: Remembered::default(),
+            doors,
+            connector: Connector::new(BACKEND_CONNECTS)?,
+            errands: Errands::default(),
+            export,
+            surveyor,
+            ending: Ending::new(plan.runtime.drain_timeout),
+            watchdog: Watchdog::from_environment(),
+            plan,
+        })
+    }
+
+    /// What other threads may use.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle {
+            board: Arc::clone(self.surveyor.board()),
+        }
+    }
+
+    /// Where each back listens, by name.
+    #[must_use]
+    pub fn back_addresses(&self) -> Vec<(String, SocketAddr)> {
+        self.doors.back_addresses(&self.plan)
+    }
+
+    /// The embedded server, where there is one.
+    #[must_use]
+    pub fn export(&self) -> Option<&Export> {
+        self.export.as_ref()
+    }
+
+    /// Runs until told to end and everything has ended.
+    ///
+    /// # Errors
+    ///
+    /// An lcore ended on its own.
+    pub fn run(mut self, mut signals: Option<Signals>) -> Result<()> {
+        notify::ready("serving");
+        loop {
+            let now = Instant::now();
+            self.watchdog.turn(now);
+            if let Some(stop) = signals.as_mut().and_then(Signals::poll) {
+                self.ending.heard(stop, now);
+            }
+            if self.surveyor.board().wants_drain() {
+                self.ending.asked(now);
+            }
+            self.take_notices(now);
+            self.take_fabric_events(now);
+            self.take_backends(now);
+            self.take_clients(now);
+            self.give_up_negotiations(now);
+            self.cores.iter_mut().for_each(Core::flush);
+            self.surveyor.turn(
+                &mut self.cores,
+                &self.sessions,
+                &self.plan,
+                self.ending.state(),
+                now,
+            );
+            if self.end(now)? {
+                return Ok(());
+            }
+            self.wait(signals.as_ref());
+        }
+    }
+
+    /// Sleeps until something may have happened.
+    fn wait(&self, signals: Option<&Signals>) {
+        let deadlines = [
+            self.connector.deadline(),
+            self.watchdog.deadline(),
+            self.sessions.deadline(),
+            self.ending.deadline(),
+            self.doors.tcp.as_ref().and_then(Listeners::deadline),
+        ];
+        let now = Instant::now();
+        let left = |deadline: Instant| deadline.saturating_duration_since(now);
+        let soonest = deadlines.into_iter().flatten().map(left).min();
+        let mut patience = soonest.map_or(ROUND, |left| left.min(ROUND));
+        if self.cores.iter().any(Core::is_behind) {
+            patience = patience.min(Duration::from_millis(1));
+        }
+        self.bell.doze();
+        let mut watched = vec![
+            PollFd::new(&*self.bell, PollFlags::IN),
+            PollFd::new(&self.connector, PollFlags::IN),
+        ];
+        watched.extend(
+            signals.map(|signals| PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)),
+        );
+        watched.extend(
+            self.doors
+                .tcp
+                .as_ref()
+                .map(|doors| PollFd::new(doors, PollFlags::IN)),
+        );
+        let patience = Timespec {
+            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(0),
+            tv_nsec: patience.subsec_nanos().into(),
+        };
+        // Interrupted, or out of memory for once: the loop comes round all the same.
+        let _ = poll(&mut watched, Some(&patience));
+        self.bell.rise();
+    }
+
+    fn take_notices(&mut self, now: Instant) {
+        for core in 0..self.cores.len() {
+            while let Some(notice) = self.cores[core].line.poll() {
+                self.take_notice(core, notice, now);
+            }
+        }
+    }
+
+    fn take_notice(&mut self, core: usize, notice: Notice<Role>, now: Instant) {
+        match notice {
+            Notice::Adopted { number, .. } => self.adopted(number),
+            Notice::Closed {
+                number,
+                ending,
+                session,
+                ..
+            } => self.closed(number, ending, &session, now),
+            Notice::Property {
+                number,
+                event,
+                seat,
+                ..
+            } => {
+                if let Some(decision) = self.decision(number, event) {
+                    self.cores[core].tell(seat, SeatOrder::Decide(decision));
+                }
+            }
+            Notice::Upper { number, notice, .. } => self.backend_wanted(number, notice, now),
+            Notice::Drained => {}
+            Notice::Snapshot(snapshot) => self.surveyor.take(core, snapshot),
+        }
+    }
+
+    fn take_fabric_events(&mut self, now: Instant) {
+        while let Some(event) = self.fabric.poll() {
+            match event {
+                Event::Request {
+                    listener,
+                    connection,
+                    peer,
+                    private_data,
+                } => self.requested(listener, connection, peer, &private_data),
+                Event::Established {
+                    connection,
+                    private_data,
+                } => self.established(connection, &private_data, now),
+                Event::Rejected { connection, reason } => self.rejected(connection, &reason),
+                // Its lcore says so too, with more to say.
+                Event::Disconnected { .. } => {}
+            }
+        }
+    }
+
+    /// A connection is over: what is to be remembered of it, and why it ended, for the log.
+    fn closed(
+        &mut self,
+        number: ConnectionNumber,
+        ending: rpcrdma_lcore::Ending,
+        session: &Session<Role>,
+        now: Instant,
+    ) {
+        self.forget_errands(number);
+        let Some(seated) = self.sessions.remove(number) else {
+            return;
+        };
+        let connection = &session.connection;
+        self.remembered
+            .suspect(&seated.peer, connection.suspects(), now);
+        if let seated::Owner::Back(index) = seated.owner
+            && connection.broke_while_offering()
+            && let Some(back) = self.plan.backs.get(index)
+        {
+            warn!(
+                "back {}: {} did not answer version two; speaking version one to it for {} s",
+                back.name,
+                back.upstream,
+                back.transport.version_memory.as_secs()
+            );
+            let time = back.transport.version_memory;
+            self.remembered.version_one(&back.upstream, now, time);
+        }
+        info!("connection {}: closed: {ending:?}", number.0);
+    }
+}
+
+fn start_export(export: &rpcrdma_config::plan::Export) -> Result<Export> {
+    let directory = &export.directory;
+    if !directory.is_dir() {
+        bail!(
+            "export.directory {}: no such directory; create it, or name another one",
+            directory.display()
+        );
+    }
+    Export::start(directory, export.listen, export.read_only)
+        .with_context(|| format!("serving {} at {}", directory.display(), export.listen))
+}

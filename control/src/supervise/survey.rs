@@ -1,0 +1,297 @@
+//! Asking the lcores how they are, and making the status document and the metrics of it.
+
+use super::arrive::Doors;
+use super::board::Board;
+use super::cores::Core;
+use super::seated::{Owner, Sessions};
+use crate::export::Export;
+use crate::metrics::{Family, Kind, Value};
+use crate::status::{
+    Connection, Document, Lcore, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Role, State,
+};
+use rpcrdma_config::Plan;
+use rpcrdma_lcore::{Bell, Row, Snapshot};
+use rpcrdma_upper::role::Role as Upper;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the lcores are asked when nobody waits for it.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Asks, gathers and posts.
+pub(super) struct Surveyor {
+    board: Arc<Board>,
+    started: Instant,
+    asked: Option<Instant>,
+    /// What each lcore last said; `None` while it is being asked.
+    said: Vec<Option<Box<Snapshot<Upper>>>>,
+    listeners: Vec<Listener>,
+}
+
+impl Surveyor {
+    pub(super) fn new(
+        plan: &Plan,
+        doors: &Doors,
+        export: Option<&Export>,
+        bell: Arc<Bell>,
+    ) -> Self {
+        let rows = plan.runtime.connections_max as usize;
+        let room = |_| Some(Box::new(Snapshot::with_room(rows)));
+        Self {
+            board: Board::new(bell),
+            started: Instant::now(),
+            asked: None,
+            said: plan.runtime.lcores.iter().map(room).collect(),
+            listeners: listeners(plan, doors, export),
+        }
+    }
+
+    pub(super) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// Posts what all lcores have said, and asks them again when it is time.
+    pub(super) fn turn(
+        &mut self,
+        cores: &mut [Core],
+        sessions: &Sessions,
+        plan: &Plan,
+        state: State,
+        now: Instant,
+    ) {
+        if self.said.iter().any(Option::is_none) {
+            return;
+        }
+        if self.asked.is_some() {
+            self.post(cores, sessions, plan, state);
+        }
+        let due = self.asked.is_none_or(|asked| now >= asked + EVERY);
+        if !due && !self.board.is_wanted() {
+            return;
+        }
+        self.asked = Some(now);
+        for (core, said) in cores.iter_mut().zip(&mut self.said) {
+            if let Some(snapshot) = said.take()
+                && let Err(back) = core.line.survey(snapshot)
+            {
+                *said = Some(back);
+            }
+        }
+    }
+
+    /// What an lcore said.
+    pub(super) fn take(&mut self, core: usize, snapshot: Box<Snapshot<Upper>>) {
+        if let Some(said) = self.said.get_mut(core) {
+            *said = Some(snapshot);
+        }
+    }
+
+    fn post(&self, cores: &[Core], sessions: &Sessions, plan: &Plan, state: State) {
+        let numbered = cores.iter().zip(self.said.iter().flatten()).zip(0u32..);
+        let lcores: Vec<Lcore> = numbered
+            .clone()
+            .map(|((core, snapshot), number)| lcore(number, core, snapshot, sessions, plan))
+            .collect();
+        let refused = numbered.flat_map(|((_, snapshot), number)| {
+            snapshot.refusals.iter().map(move |refusal| {
+                RefusedHeader::new(
+                    number,
+                    refusal.connection.0,
+                    refusal.reject.name(),
+                    refusal.message_bytes,
+                    refusal.header(),
+                )
+            })
+        });
+        let mut refused: Vec<_> = refused.collect();
+        let surplus = refused.len().saturating_sub(REFUSED_HEADERS);
+        refused.drain(..surplus);
+        let families = families(&lcores, self.said.iter().flatten());
+        let document = Document {
+            version: crate::version::VERSION.to_owned(),
+            process: std::process::id(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            state,
+            listeners: self.listeners.clone(),
+            lcores,
+            refused,
+        };
+        self.board.post(document, families);
+    }
+}
+
+fn lcore(
+    number: u32,
+    core: &Core,
+    snapshot: &Snapshot<Upper>,
+    sessions: &Sessions,
+    plan: &Plan,
+) -> Lcore {
+    let counters = &snapshot.counters;
+    let ended = counters.remote_invalidations + counters.local_invalidations;
+    let in_use = [
+        (
+            "connections",
+            snapshot.connections.len() as u64 + snapshot.left_out as u64,
+        ),
+        ("exposures", counters.exposures.saturating_sub(ended)),
+        ("memory_bytes", snapshot.memory.in_use_bytes),
+    ];
+    let rejects = counters.rejects.iter().filter(|&(_, count)| count > 0);
+    Lcore {
+        lcore: number,
+        processor: u32::try_from(core.processor).unwrap_or(u32::MAX),
+        in_use: in_use.map(|(name, value)| (name.to_owned(), value)).into(),
+        memory: Memory {
+            in_use_bytes: snapshot.memory.in_use_bytes,
+            peak_bytes: snapshot.memory.peak_bytes,
+            ceiling_bytes: snapshot.memory.ceiling_bytes,
+            hugepages: core.hugepages,
+        },
+        counters: named(snapshot)
+            .map(|(name, _, value)| (name, value))
+            .collect(),
+        rejects: rejects
+            .map(|(reject, count)| (reject.name().to_owned(), count))
+            .collect(),
+        connections: snapshot
+            .connections
+            .iter()
+            .filter_map(|row| connection(row, sessions, plan))
+            .collect(),
+        connections_left_out: snapshot.left_out as u64,
+    }
+}
+
+/// `None` for a connection that has ended since its lcore was asked.
+fn connection(row: &Row, sessions: &Sessions, plan: &Plan) -> Option<Connection> {
+    let seated = sessions.get(row.number)?;
+    let fronts = plan.fronts.len();
+    let backs = plan.backs.len();
+    let (role, name, place, credits) = match seated.owner {
+        Owner::Front(index) => (Role::Front, &plan.fronts[index].name, index, row.calls_in),
+        Owner::Back(index) => (
+            Role::Back,
+            &plan.backs[index].name,
+            fronts + index,
+            row.calls_out,
+        ),
+        Owner::Service(index) => {
+            let name = &plan.services[index].name;
+            (Role::Service, name, fronts + backs + index, row.calls_in)
+        }
+    };
+    let cost = plan.budget.endpoints.get(place);
+    Some(Connection {
+        number: row.number.0,
+        role,
+        name: name.clone(),
+        peer: seated.peer.clone(),
+        tcp: seated.client.clone(),
+        phase: format!("{:?}", row.phase).to_lowercase(),
+        version: row.version.map(rpcrdma_wire::Version::code),
+        send_bytes: row.send_bytes,
+        receive_bytes: row.receive_bytes,
+        credits_used: credits.used,
+        credits_granted: credits.granted,
+        memory_bytes: cost.map_or(0, |cost| cost.connection_bytes + cost.slot_bytes),
+        last_refusal: row.last_refusal.map(|reject| reject.name().to_owned()),
+    })
+}
+
+/// Every counter, with the lcore as its label.
+fn families<'a>(
+    lcores: &[Lcore],
+    snapshots: impl Iterator<Item = &'a Box<Snapshot<Upper>>>,
+) -> Vec<Family> {
+    let mut families = Families::default();
+    for (lcore, snapshot) in lcores.iter().zip(snapshots) {
+        let number = lcore.lcore.to_string();
+        let label = [("lcore", number.as_str())];
+        for (name, help, value) in named(snapshot) {
+            let name = format!("rpcrdma_{name}_total");
+            families.add(name, help, Kind::Counter, &label, value);
+        }
+        for (reason, value) in &lcore.rejects {
+            let labels = [("lcore", number.as_str()), ("reason", reason.as_str())];
+            let name = "rpcrdma_headers_refused_total".to_owned();
+            families.add(
+                name,
+                "Headers refused, by reason.",
+                Kind::Counter,
+                &labels,
+                *value,
+            );
+        }
+        for (name, value) in &lcore.in_use {
+            let name = format!("rpcrdma_in_use_{name}");
+            families.add(name, "In use now.", Kind::Gauge, &label, *value);
+        }
+    }
+    families.0.into_values().collect()
+}
+
+/// Every plain counter of an lcore: name, meaning, value. The engine's have plain names, those
+/// of the loop and of the upper layers say whose they are.
+fn named(snapshot: &Snapshot<Upper>) -> impl Iterator<Item = (String, &'static str, u64)> {
+    let engine = snapshot.counters.named().into_iter();
+    let turns = snapshot.turns.named();
+    let upper = snapshot.upper.named().into_iter();
+    let own = engine.map(|(name, help, value)| (name.to_owned(), help, value));
+    let turns = turns.map(|(name, help, value)| (format!("loop_{name}"), help, value));
+    let upper = upper.map(|(name, help, value)| (format!("upper_{name}"), help, value));
+    own.chain(turns).chain(upper)
+}
+
+/// Families by name.
+#[derive(Default)]
+struct Families(BTreeMap<String, Family>);
+
+impl Families {
+    fn add(
+        &mut self,
+        name: String,
+        help: &str,
+        kind: Kind,
+        labels: &[(&'static str, &str)],
+        value: u64,
+    ) {
+        let family = self.0.remove(&name);
+        let family = family.unwrap_or_else(|| Family::new(name.clone(), kind, help));
+        self.0
+            .insert(name, family.with(labels, Value::Whole(value)));
+    }
+}
+
+/// The doors, for the document.
+fn listeners(plan: &Plan, doors: &Doors, export: Option<&Export>) -> Vec<Listener> {
+    let listener = |role, name: &str, transport: &str, address: String| Listener {
+        role,
+        name: name.to_owned(),
+        transport: transport.to_owned(),
+        address,
+    };
+    let fronts = plan.fronts.iter().map(|front| {
+        listener(
+            Role::Front,
+            &front.name,
+            front.fabric.name(),
+            front.listen.clone(),
+        )
+    });
+    let services = plan.services.iter().map(|service| {
+        listener(
+            Role::Service,
+            &service.name,
+            service.fabric.name(),
+            service.listen.clone(),
+        )
+    });
+    let backs = doors.back_addresses(plan).into_iter();
+    let backs =
+        backs.map(|(name, address)| listener(Role::Back, &name, "tcp", address.to_string()));
+    let export =
+        export.map(|export| listener(Role::Export, "export", "tcp", export.address().to_string()));
+    fronts.chain(backs).chain(services).chain(export).collect()
+}

@@ -1,0 +1,22 @@
+//! What this build is.
+
+use rpcrdma_config::plan::Fabric;
+use std::sync::LazyLock;
+
+/// The version and the commit it was built from: `0.1.0 (d94b3ddc6f21)`.
+pub const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("RPCRDMAD_COMMIT"),
+    ")"
+);
+
+/// What `--version` says: version, commit, and the fabrics built in.
+#[must_use]
+pub fn long() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let fabrics: Vec<_> = Fabric::ALL.iter().map(|fabric| fabric.name()).collect();
+        format!("{VERSION}\nfabrics: {}", fabrics.join(", "))
+    });
+    &TEXT
+}

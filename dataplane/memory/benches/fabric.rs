@@ -13,20 +13,31 @@ mod support;
 use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::{Access, Completion, Octets, Outcome, Port, QueuePair, Token, WorkId};
 use rpcrdma_memory::{MemoryFabric, Settings, floor};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use support::{NOTHING, Node, connect, connect_to_itself, span};
 
+/// Read before any thread is pinned: a pinned thread sees its own processor alone.
+static CORES: LazyLock<Vec<core_affinity::CoreId>> =
+    LazyLock::new(|| core_affinity::get_core_ids().unwrap_or_default());
+
 fn pin(which: usize) {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    if let Some(&core) = cores.get(which) {
+    if let Some(&core) = CORES.get(which) {
         core_affinity::set_for_current(core);
     }
 }
 
-/// Runs five times; prints median, smallest, largest.
+/// Runs five times; prints median, smallest, largest. Only what the command line names a part
+/// of, if it names anything.
 fn report(what: &str, unit: &str, mut run: impl FnMut() -> f64) {
+    let mut wanted = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with("--"))
+        .peekable();
+    if wanted.peek().is_some() && !wanted.any(|word| what.contains(&word)) {
+        return;
+    }
     let mut runs: Vec<f64> = (0..5).map(|_| run()).collect();
     runs.sort_by(f64::total_cmp);
     println!(
@@ -37,7 +48,7 @@ fn report(what: &str, unit: &str, mut run: impl FnMut() -> f64) {
 
 /// Nanoseconds for a cache line to the other core and back.
 fn cache_line() -> f64 {
-    const ROUNDS: u64 = 1_000_000;
+    const ROUNDS: u64 = 300_000;
     let ball = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -62,8 +73,8 @@ fn cache_line() -> f64 {
 }
 
 fn ping_pong(octets: u32) -> f64 {
-    let mut times = Vec::with_capacity(300_000);
-    floor::send_receive_ping_pong(octets, 300_000, pin, |time| times.push(time)).unwrap();
+    let mut times = Vec::with_capacity(100_000);
+    floor::send_receive_ping_pong(octets, 100_000, pin, |time| times.push(time)).unwrap();
     times.sort();
     times[times.len() / 2].as_nanos() as f64
 }
@@ -118,7 +129,7 @@ impl Sink {
 
 /// Millions of request and answer pairs a second, `depth` under way on each of `connections`.
 fn exchange(octets: u32, depth: u64, connections: u32) -> f64 {
-    const ROUNDS: u64 = 2_000_000;
+    const ROUNDS: u64 = 1_000_000;
     let mut fabric = MemoryFabric::new();
     rpcrdma_fabric::connect::Fabric::listen(&mut fabric, "b").unwrap();
     let (mut a, mut b) = (node(&fabric, 32 << 20), node(&fabric, 32 << 20));
@@ -178,7 +189,7 @@ fn exchange(octets: u32, depth: u64, connections: u32) -> f64 {
 
 /// The same with both ends on one port.
 fn exchange_on_one_core(octets: u32, depth: u64) -> f64 {
-    const ROUNDS: u64 = 4_000_000;
+    const ROUNDS: u64 = 2_000_000;
     pin(0);
     let mut fabric = MemoryFabric::new();
     rpcrdma_fabric::connect::Fabric::listen(&mut fabric, "b").unwrap();
@@ -239,6 +250,10 @@ fn memcpy(octets: u32) -> f64 {
 }
 
 fn main() {
+    assert!(
+        CORES.len() >= 2,
+        "two processors, or nothing here means anything"
+    );
     report("cache line, there and back", "ns", cache_line);
     for octets in [8, 48, 112, 256, 1024, 4096] {
         report(&format!("ping-pong, {octets} octets, median"), "ns", || {

@@ -262,7 +262,6 @@ impl Windows {
             if state & PHASE == FREE || owner.is_some_and(|owner| owner != its) {
                 continue;
             }
-            #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
             let handle = Handle((state >> 32) as u32);
             if let Ok(free) = self.close(its, handle, true) {
                 closed(index, free);

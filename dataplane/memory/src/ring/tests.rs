@@ -128,10 +128,8 @@ fn gathers_arena_memory() {
     );
     assert!(reader.copy(record, &arena, Span { offset: 0, len: 12 }));
     // SAFETY: as above.
-    assert_eq!(
-        unsafe { arena.octets(Span { offset: 0, len: 12 }) },
-        b"<<<middle>>>"
-    );
+    let copied = unsafe { arena.octets(Span { offset: 0, len: 12 }) };
+    assert_eq!(copied, b"<<<middle>>>");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Names that wait to be resolved.
 const WAITING: usize = 1024;
@@ -59,10 +59,7 @@ impl Resolver {
     pub(super) fn take(&self) -> Option<Answer> {
         // Silenced before looking, so that an answer that comes in between rings again.
         let _ = rustix::io::read(&self.bell, &mut [0_u8; 8][..]);
-        match self.answers.try_recv() {
-            Ok(answer) => Some(answer),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.answers.try_recv().ok()
     }
 }
 

@@ -133,7 +133,7 @@ fn announce(plan: &Plan, doors: &[Door], servers: &Servers, scratch: Option<&Tem
         println!("serving {}{fate}", export.directory.display());
     }
     for door in doors {
-        println!("NFS clients, by TCP:\n{}", door.advice());
+        print!("NFS clients, by TCP:\n{}", door.advice());
     }
     if let Some(metrics) = &servers.metrics {
         println!("counters: http://{}/metrics", metrics.address());

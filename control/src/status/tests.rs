@@ -92,7 +92,7 @@ fn a_socket_left_behind_is_replaced_and_a_live_one_is_not() {
     let error = StatusSocket::start(&path, document).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
     assert_eq!(error.to_string(), "another process answers there");
-    assert!(ask(&[path.clone()]).is_ok());
+    assert!(ask(std::slice::from_ref(&path)).is_ok());
     drop(first);
 
     fs::write(&path, "precious").unwrap();

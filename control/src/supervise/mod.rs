@@ -161,6 +161,8 @@ impl Supervisor {
     pub fn run(mut self, mut signals: Option<Signals>) -> Result<()> {
         notify::ready("serving");
         loop {
+            // From here on news ring the bell, so none of them is slept over below.
+            self.bell.doze();
             let now = Instant::now();
             self.watchdog.turn(now);
             if let Some(stop) = signals.as_mut().and_then(Signals::poll) {
@@ -205,7 +207,6 @@ impl Supervisor {
         if self.cores.iter().any(Core::is_behind) {
             patience = patience.min(Duration::from_millis(1));
         }
-        self.bell.doze();
         let mut watched = vec![
             PollFd::new(&*self.bell, PollFlags::IN),
             PollFd::new(&self.connector, PollFlags::IN),

@@ -1,10 +1,20 @@
 //! What it costs to parse and check a header, beside a floor for it: reading every word of the
-//! same header with a check that it is there, and doing nothing with it.
+//! same header with a check that it is there, and doing nothing with it. And beside the oracle
+//! of the tests, which does the same work in the simplest way.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "the oracle's numbers are small"
+)]
+
+#[path = "../tests/oracle/mod.rs"]
+mod oracle;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rpcrdma_wire::{Direction, Emitter, Handle, Procedure, Xid, rpc};
-use rpcrdma_wire::{Limits, Segment, Version, message_bytes, parse};
+use rpcrdma_wire::{
+    Body, Direction, Emitter, Handle, Header, Limits, Procedure, Reject, Segment, Version, Xid,
+    message_bytes, parse, rpc,
+};
 use std::hint::black_box;
 
 const XID: Xid = Xid(0x0102_0304);
@@ -48,6 +58,21 @@ fn message(version: Version, reads: u32, writes: u32) -> Vec<u8> {
     buf
 }
 
+/// What a receiver does next with a header: branches on its body and looks at its parts.
+fn used(header: Result<Header<'_>, Reject>) -> usize {
+    match header {
+        Ok(header) => match header.body {
+            Body::Msg(lists) => {
+                let reply = lists.reply.map_or(0, <[_]>::len);
+                let chunks = lists.reads.len() + lists.writes.len() + reply;
+                chunks + header.xid.0 as usize + header.header_bytes + header.payload.len()
+            }
+            _ => header.header_bytes,
+        },
+        Err(reject) => reject.index(),
+    }
+}
+
 fn floor(header: &[u8]) -> Option<u32> {
     let mut rest = header;
     let mut words: u32 = 0;
@@ -60,6 +85,15 @@ fn floor(header: &[u8]) -> Option<u32> {
 
 fn benches(c: &mut Criterion) {
     let limits = Limits::default();
+    let slow = oracle::Limit {
+        reads: 16,
+        chunks: 8,
+        segments: 16,
+        call: u128::from(limits.call_bytes),
+        reply: u128::from(limits.reply_bytes),
+        properties: 32,
+        data: 256,
+    };
     let cases = [
         ("null/v1", message(Version::One, 0, 0)),
         ("null/v2", message(Version::Two, 0, 0)),
@@ -70,7 +104,10 @@ fn benches(c: &mut Criterion) {
     for (name, message) in &cases {
         let bytes = parse(message, &limits).unwrap().header_bytes;
         c.bench_function(&format!("parse/{name} ({bytes} octets)"), |b| {
-            b.iter(|| parse(black_box(message), black_box(&limits)));
+            b.iter(|| used(parse(black_box(message), black_box(&limits))));
+        });
+        c.bench_function(&format!("oracle/{name} ({bytes} octets)"), |b| {
+            b.iter(|| oracle::consult(black_box(message), black_box(&slow)));
         });
         c.bench_function(&format!("floor/{name} ({bytes} octets)"), |b| {
             b.iter(|| floor(black_box(&message[..bytes])));

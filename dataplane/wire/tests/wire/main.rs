@@ -11,6 +11,7 @@ mod bodies;
 mod corpus;
 mod describe;
 mod emission;
+mod limits;
 mod message;
 #[path = "../oracle/mod.rs"]
 mod oracle;

@@ -2,19 +2,17 @@
 //! responder or the properties. Start reading at [`Connection::receive`].
 
 use crate::api::{CloseReason, Event, SlotId};
-use crate::ids::{Kind, unpack, work_id};
+use crate::deferred::{Arrival, Deferred};
+use crate::ids::{Kind, unpack};
 use crate::phase::{Phase, PhaseEvent};
 use crate::properties::Properties;
 use crate::receives::{Buffer, Receives};
 use crate::requester::Requester;
 use crate::responder::{Responder, clamp};
-use crate::setup::{Peer, Setup, Side};
-use crate::work::{Io, Octets, Posted, Refused, WorkError, WorkId};
-use rpcrdma_wire::emit::emit_error;
+use crate::setup::{FIRST_BYTES, Peer, Setup, Side, VERSION_TWO_BYTES};
+use crate::work::{Io, Posted, Refused, WorkError, WorkId};
 use rpcrdma_wire::private_data::PrivateData;
-use rpcrdma_wire::{
-    Body, Direction, ErrorBody, Handle, Header, Reject, Version, Xid, answer, parse, role_of,
-};
+use rpcrdma_wire::{Body, Direction, Handle, Header, Reject, Version, parse};
 
 /// One connection, both roles and both directions.
 ///
@@ -27,6 +25,7 @@ pub struct Connection {
     pub(crate) version: Option<Version>,
     pub(crate) peer: Peer,
     pub(crate) receives: Receives,
+    pub(crate) deferred: Deferred,
     pub(crate) requester: Requester,
     pub(crate) responder: Responder,
     pub(crate) properties: Properties,
@@ -37,7 +36,7 @@ pub struct Connection {
     /// [`Connection::resume`] has something to do.
     attention: bool,
     /// Why the last header was refused.
-    last_refusal: Option<Reject>,
+    pub(crate) last_refusal: Option<Reject>,
     /// The client was still offering version two when the connection broke.
     broke_while_offering: bool,
 }
@@ -55,6 +54,7 @@ impl Connection {
             version: None,
             peer: Peer::unknown(),
             receives: Receives::new(setup.receives()),
+            deferred: Deferred::new(setup.receives()),
             requester: Requester::new(setup.requester_credits()),
             responder: Responder::new(setup.responder_credits()),
             properties: Properties::new(&setup),
@@ -77,7 +77,11 @@ impl Connection {
             self.receives.put(index, span);
         }
         for index in 0..self.setup.receives() {
-            self.receives.post(io, index)?;
+            if let Err(refused) = self.receives.post(io, index) {
+                // Those that were posted are flushed when the connection is closed.
+                self.receives.release_all(io);
+                return Err(refused);
+            }
         }
         Ok(())
     }
@@ -146,9 +150,12 @@ impl Connection {
     #[must_use]
     pub fn receive_bytes(&self) -> u32 {
         match self.version {
-            Some(Version::Two) => self.properties.announced_bytes(),
-            Some(Version::One) if self.peer.private.is_some() => self.setup.receive_bytes,
-            _ => crate::setup::FIRST_BYTES,
+            // The peer assumes the default until it knows of our properties.
+            Some(Version::Two) if self.peer.announced => self.properties.announced_bytes(),
+            Some(Version::Two) => VERSION_TWO_BYTES.min(self.setup.receive_bytes),
+            // A peer that knows private data has ours, rounded as it is there.
+            Some(Version::One) if self.peer.private.is_some() => self.setup.private_bytes(),
+            _ => FIRST_BYTES,
         }
     }
 
@@ -167,15 +174,36 @@ impl Connection {
         let Some(buffer) = self.receives.completed(index) else {
             return self.illegal(io);
         };
-        let message = io.octets(buffer.span.first(len));
         if self.phase.is_over() {
             self.receives.release(io, buffer);
             self.attention = true;
             return Event::None;
         }
+        let arrival = Arrival {
+            buffer,
+            len,
+            invalidated,
+        };
+        if self.is_early() {
+            self.deferred.push(arrival);
+            return Event::None;
+        }
+        self.take_message(io, arrival)
+    }
+
+    /// A message is looked at.
+    #[inline]
+    pub(crate) fn take_message<'m>(&mut self, io: &mut impl Io<'m>, arrival: Arrival) -> Event {
+        let Arrival {
+            buffer,
+            len,
+            invalidated,
+        } = arrival;
+        let message = io.octets(buffer.span.first(len));
         match parse(message, &self.setup.limits) {
             Ok(header) => self.dispatch(io, buffer, &header, message, invalidated),
             Err(reject) => {
+                let reject = self.judge_version(message, reject);
                 if invalidated.is_some() {
                     self.fail(io, CloseReason::WrongInvalidation);
                 }
@@ -226,6 +254,10 @@ impl Connection {
 
     /// No new Calls either way; the connection ends when those in flight are answered.
     pub fn drain<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
+        if self.phase == Phase::Adopted {
+            // Nothing is in flight where nothing could be sent.
+            return self.close(io, CloseReason::Local);
+        }
         self.advance(io, PhaseEvent::Drain);
         self.end_if_quiet(io);
         Event::None
@@ -234,14 +266,6 @@ impl Connection {
     /// Ends the connection now.
     pub fn close<'m>(&mut self, io: &mut impl Io<'m>, reason: CloseReason) -> Event {
         self.fail(io, reason);
-        Event::None
-    }
-
-    /// No answer to the offer of version two came in time (V2-09).
-    pub fn negotiation_timed_out<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
-        if self.phase == Phase::Offering {
-            self.fail(io, CloseReason::Version);
-        }
         Event::None
     }
 
@@ -267,6 +291,9 @@ impl Connection {
     pub fn resume<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
         if let Some(reason) = self.announce.take() {
             return Event::Lost(reason);
+        }
+        if self.properties.take_untold() {
+            return Event::Property;
         }
         // Whatever the step finds to do later sets it again.
         self.attention = false;
@@ -299,8 +326,6 @@ impl Connection {
         self.setup.version_max = version;
     }
 
-    // ---- the way of a message ------------------------------------------------------------
-
     fn dispatch<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -310,7 +335,7 @@ impl Connection {
         invalidated: Option<Handle>,
     ) -> Event {
         if self.version != Some(header.version) && !self.negotiate(io, header) {
-            return self.wrong_version(io, buffer, header, message);
+            return self.wrong_version(io, buffer, message);
         }
         let is_reply = match &header.body {
             Body::Msg(lists) | Body::NoMsg(lists) => lists.direction == Direction::Reply,
@@ -339,131 +364,6 @@ impl Connection {
             }
         }
     }
-
-    /// A message in a version that is not yet in force. True when it is now.
-    fn negotiate<'m>(&mut self, io: &mut impl Io<'m>, header: &Header<'m>) -> bool {
-        let acceptable = self.version.is_none() && header.version <= self.setup.version_max;
-        match (self.setup.side, &header.body) {
-            (_, Body::Error(ErrorBody::Version { .. })) => true,
-            (Side::Server, Body::Error(_)) => false,
-            (Side::Server, _) if acceptable => {
-                self.advance(io, PhaseEvent::Agree);
-                self.agree_on(header.version);
-                true
-            }
-            // Only an answer in version two proves it (V2-17); a version-one peer that does
-            // not know the version says ERR_VERS.
-            (Side::Client, _) if acceptable && header.version == Version::Two => {
-                self.advance(io, PhaseEvent::Agree);
-                self.agree_on(Version::Two);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn agree_on(&mut self, version: Version) {
-        self.version = Some(version);
-        self.peer.receive_bytes = self.peer.default_bytes(version);
-        self.attention = true;
-    }
-
-    fn wrong_version<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        buffer: Buffer,
-        header: &Header<'m>,
-        message: &'m [u8],
-    ) -> Event {
-        if matches!(header.body, Body::Error(_)) {
-            count(&mut io.counters().strays);
-            self.repost(io, buffer);
-            return Event::None;
-        }
-        self.refuse(io, buffer, Reject::UnknownVersion, message)
-    }
-
-    /// ERR_VERS to our offer: go on with version one on the same connection (V2-09).
-    pub(crate) fn fall_back<'m>(&mut self, io: &mut impl Io<'m>, low: u32, high: u32) {
-        if low > Version::One.code() || high < Version::One.code() {
-            self.fail(io, CloseReason::Version);
-            return;
-        }
-        count(&mut io.counters().fallbacks);
-        self.advance(io, PhaseEvent::Agree);
-        self.agree_on(Version::One);
-        self.properties.peer_has_none();
-    }
-
-    /// A header that cannot be used: the answer the protocol names, and the receive again.
-    pub(crate) fn refuse<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        buffer: Buffer,
-        reject: Reject,
-        message: &[u8],
-    ) -> Event {
-        self.last_refusal = Some(reject);
-        io.counters().rejects.add(reject);
-        io.refused(reject, message);
-        let (low, high) = (Version::One.code(), self.setup.version_max.code());
-        let error = answer(reject, message, role_of(message)).error(low, high);
-        let reply = error.zip(fixed_part(message));
-        // From here on the peer may write where the message was.
-        self.repost(io, buffer);
-        if let Some((body, (xid, version))) = reply {
-            self.send_error(io, version, xid, body);
-        }
-        Event::None
-    }
-
-    /// Sends an ERROR. One that cannot be sent ends the connection: the peer would wait for
-    /// an answer that never comes.
-    pub(crate) fn send_error<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        version: u32,
-        xid: Xid,
-        body: ErrorBody,
-    ) {
-        let mut octets = [0; 32];
-        let credits = self.responder.grant();
-        let Some(len) = emit_error(&mut octets, version, xid, credits, body) else {
-            return;
-        };
-        if self
-            .send_control(io, octets.get(..len).unwrap_or_default())
-            .is_ok()
-        {
-            count(&mut io.counters().errors_out);
-        }
-    }
-
-    /// Sends a message that is not an RPC's.
-    pub(crate) fn send_control<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        message: &[u8],
-    ) -> Result<(), Refused> {
-        if !self.phase.can_send() {
-            return Err(Refused::Broken);
-        }
-        let id = work_id(
-            Kind::Control,
-            SlotId {
-                index: 0,
-                generation: 0,
-            },
-        );
-        let sent = io.send(&[Octets::Bytes(message)], None, id);
-        match sent {
-            Ok(posted) => self.posted(posted),
-            Err(_) => self.fail(io, CloseReason::Work(WorkError::NotReady)),
-        }
-        sent.map(|_| ())
-    }
-
-    // ---- shared small steps ----------------------------------------------------------------
 
     /// Accounts for work that was taken.
     #[inline]
@@ -528,7 +428,9 @@ impl Connection {
         if self.phase.is_over() {
             return;
         }
-        self.broke_while_offering = self.phase == Phase::Offering;
+        self.broke_while_offering = self.version.is_none()
+            && self.setup.side == Side::Client
+            && self.phase != Phase::Adopted;
         self.phase = Phase::Broken;
         self.announce = Some(reason);
         self.attention = true;
@@ -543,7 +445,11 @@ impl Connection {
     /// A draining connection ends when nothing is in flight either way.
     #[inline]
     pub(crate) fn end_if_quiet<'m>(&mut self, io: &mut impl Io<'m>) {
-        if self.phase == Phase::Draining && self.requester.is_empty() && self.responder.is_empty() {
+        if self.phase == Phase::Draining
+            && self.requester.is_empty()
+            && self.responder.is_empty()
+            && self.deferred.is_empty()
+        {
             self.fail(io, CloseReason::Local);
         }
     }
@@ -565,6 +471,7 @@ impl Connection {
         if self.phase == Phase::Closed {
             return Event::None;
         }
+        self.drop_deferred(io);
         let event = self.unwind_requester(io);
         if event != Event::None {
             return event;
@@ -591,6 +498,10 @@ impl Connection {
         if event != Event::None {
             return event;
         }
+        let event = self.resume_deferred(io);
+        if event != Event::None {
+            return event;
+        }
         self.resume_responder(io)
     }
 }
@@ -614,11 +525,4 @@ pub(crate) fn count(counter: &mut u64) {
 #[inline]
 pub(crate) fn count_bytes(counter: &mut u64, bytes: u32) {
     *counter = counter.wrapping_add(u64::from(bytes));
-}
-
-/// The xid and the version as they stand in a message of any version.
-fn fixed_part(message: &[u8]) -> Option<(Xid, u32)> {
-    let (xid, rest) = message.split_first_chunk()?;
-    let version = rest.first_chunk()?;
-    Some((Xid(u32::from_be_bytes(*xid)), u32::from_be_bytes(*version)))
 }

@@ -14,7 +14,7 @@ use rpcrdma_wire::Xid;
 /// Replies kept at a time.
 const KEPT: usize = 4;
 /// Xids remembered whose reply is gone.
-const SPENT: usize = 16;
+const SPENT: usize = 64;
 
 /// One reply, and the memory it owns.
 pub(crate) struct KeptReply {
@@ -50,12 +50,22 @@ impl Kept {
         self.spent.contains(&xid)
     }
 
+    /// There is a reply for this Call.
+    pub(crate) fn holds(&self, xid: Xid) -> bool {
+        self.replies.iter().any(|kept| kept.xid == xid)
+    }
+
     /// The kept reply of a retry.
     pub(crate) fn take(&mut self, xid: Xid) -> Option<KeptReply> {
         let at = self.replies.iter().position(|kept| kept.xid == xid)?;
         let kept = self.replies.remove(at);
         self.bytes = self.bytes.saturating_sub(kept.bytes);
         Some(kept)
+    }
+
+    /// A reply of `bytes` octets does not fit beside the others.
+    fn is_short_of(&self, bytes: u32, most: u32) -> bool {
+        self.replies.is_full() || self.bytes.saturating_add(bytes) > most
     }
 
     fn spend(&mut self, xid: Xid) {
@@ -70,19 +80,30 @@ impl Connection {
     /// Keeps the Reply in `slot` for a retry, or remembers that there is none to keep.
     pub(crate) fn keep<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         let most = self.setup.kept_bytes;
-        let Some(call) = self.responder.slots.get_mut(slot) else {
+        let Some(call) = self.responder.slots.get(slot) else {
             return;
         };
         let owned = call.memory.iter().flatten().map(|span| span.len);
         let bytes = owned.fold(0u32, u32::saturating_add);
-        let kept = &mut self.responder.kept;
-        if kept.replies.is_full() || kept.bytes.saturating_add(bytes) > most {
-            kept.spend(call.xid);
+        let xid = call.xid;
+        if bytes > most {
+            self.responder.kept.spend(xid);
             return;
         }
+        // The oldest make room: a retry comes soon or not at all.
+        while self.responder.kept.is_short_of(bytes, most)
+            && let Some(oldest) = self.responder.kept.replies.first().map(|kept| kept.xid)
+        {
+            self.responder.kept.spend(oldest);
+            self.release_kept(io, oldest);
+        }
+        let Some(call) = self.responder.slots.get_mut(slot) else {
+            return;
+        };
+        let kept = &mut self.responder.kept;
         kept.bytes = kept.bytes.saturating_add(bytes);
         kept.replies.push(KeptReply {
-            xid: call.xid,
+            xid,
             parts: std::mem::take(&mut call.parts),
             memory: std::mem::take(&mut call.memory),
             bytes,

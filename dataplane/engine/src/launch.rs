@@ -7,9 +7,10 @@ use crate::outline::{
     HEADER_BYTES, MAX_SEGMENTS, Outline, Run, Shape, pieces, runs, segments, tail,
 };
 use crate::requester::Outgoing;
-use crate::work::{Access, Io, Octets, Posted, Refused};
+use crate::setup::Side;
+use crate::work::{Access, Io, Octets, Posted, Refused, Span};
 use arrayvec::ArrayVec;
-use rpcrdma_wire::{Direction, Emitter, Handle, Procedure, Segment, Version};
+use rpcrdma_wire::{BackwardRequests, Direction, Emitter, Handle, Procedure, Segment, Version};
 
 /// What is exposed for one Call, in the order of the header: Reads, Writes, Reply chunk.
 type Exposed = ArrayVec<Segment, MAX_SEGMENTS>;
@@ -27,6 +28,27 @@ impl Connection {
             self.version.unwrap_or(self.setup.version_max),
             self.peer.receive_bytes,
         )
+    }
+
+    /// The peer takes such a Call. What goes forward it must take; of backward Calls version one
+    /// knows no chunks (RFC 8167 5.3), and version two what the peer has announced (V2-22).
+    pub(crate) fn peer_takes(&self, parts: &[Part], results: &[Span], reply: Option<Span>) -> bool {
+        if self.setup.side == Side::Client {
+            return true;
+        }
+        let (version, limit) = self.terms();
+        let takes = match version {
+            Version::One => BackwardRequests::Inline,
+            Version::Two => self.peer.backward,
+        };
+        let segment_bytes = self.setup.segment_bytes;
+        let outline = || Outline::of(version, limit, segment_bytes, parts, results, reply);
+        let inline = || outline().is_some_and(|outline| outline.shape == Shape::Inline);
+        match takes {
+            BackwardRequests::None => false,
+            BackwardRequests::Inline => results.is_empty() && reply.is_none() && inline(),
+            BackwardRequests::General => true,
+        }
     }
 
     /// Sends the Call in `slot`, or leaves everything as it was.
@@ -59,15 +81,13 @@ impl Connection {
                 return self.launch_plain(io, slot, version);
             }
         }
-        let outline = Outline::of(
-            version,
-            limit,
-            self.setup.segment_bytes,
-            &call.parts,
-            &call.results,
-            call.reply,
-        )
-        .ok_or(Refused::Unsupported)?;
+        let (parts, results, reply) = (&call.parts, &call.results, call.reply);
+        if !self.peer_takes(parts, results, reply) {
+            return Err(Refused::Unsupported);
+        }
+        let segment_bytes = self.setup.segment_bytes;
+        let outline = Outline::of(version, limit, segment_bytes, parts, results, reply)
+            .ok_or(Refused::Unsupported)?;
         self.launch_chunked(io, slot, version, outline)
     }
 

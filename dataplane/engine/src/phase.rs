@@ -74,7 +74,7 @@ impl Phase {
             (Adopted, E::Start) => Open,
             (Offering | Awaiting, E::Agree) => Open,
             (Draining, E::Agree) => Draining,
-            (Adopted | Offering | Awaiting | Open | Draining, E::Drain) => Draining,
+            (Offering | Awaiting | Open | Draining, E::Drain) => Draining,
             (Broken | Closed, E::Drain) => self,
             (Adopted | Offering | Awaiting | Open | Draining | Broken, E::Break) => Broken,
             (Closed, E::Break) => Closed,

@@ -8,6 +8,8 @@ use crate::api::{CloseReason, Event};
 use crate::connection::{Connection, count};
 use crate::setup::{Setup, VERSION_TWO_BYTES};
 use crate::work::Io;
+use arrayvec::ArrayVec;
+use rpcrdma_wire::cel_v2_03::RBSIZ_LEAST;
 use rpcrdma_wire::emit;
 use rpcrdma_wire::property::{BackwardRequests, Property, PropertySet, PropertySubset};
 use rpcrdma_wire::{Body, ErrorBody, Header, Version, Xid};
@@ -35,6 +37,9 @@ pub enum PropertyEvent {
     /// The peer's UPDPROP. Applied already.
     Updated(Values),
 }
+
+/// Kinds of [`PropertyEvent`].
+const KINDS: usize = 5;
 
 /// What to say to one requested change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +69,8 @@ struct Asked {
     receive_bytes: Option<u32>,
     backward: Option<u32>,
     wanted: Values,
+    /// Of our own request: the longest message the peer takes, were it not for the request.
+    before: u32,
 }
 
 /// The property side of one connection.
@@ -81,7 +88,10 @@ pub(crate) struct Properties {
     asking: Asked,
     /// The peer's REQPROP that waits for a decision.
     asked: Asked,
-    event: Option<PropertyEvent>,
+    /// What the control thread has not taken, at most one of each kind.
+    events: ArrayVec<PropertyEvent, KINDS>,
+    /// There is one that no [`Event::Property`] spoke of.
+    untold: bool,
     updates_left: u16,
     next_xid: u32,
 }
@@ -99,7 +109,8 @@ impl Properties {
             peer_may_change: (false, false),
             asking: Asked::default(),
             asked: Asked::default(),
-            event: None,
+            events: ArrayVec::new(),
+            untold: false,
             updates_left: setup.updates_per_tick,
             next_xid: 0x5052_0000,
         }
@@ -122,14 +133,39 @@ impl Properties {
 
     pub(crate) fn peer_has_none(&mut self) {
         self.offered = None;
-        self.event = Some(PropertyEvent::None);
+        self.push(PropertyEvent::None);
+        self.untold = true;
+    }
+
+    /// Something is to be told that came of no property message.
+    #[inline]
+    pub(crate) fn take_untold(&mut self) -> bool {
+        std::mem::take(&mut self.untold)
+    }
+
+    /// A newer event of a kind takes the place of an older one: what it says is in force anyhow,
+    /// and requests come one at a time.
+    fn push(&mut self, event: PropertyEvent) {
+        let kind = std::mem::discriminant(&event);
+        let same = |other: &&mut PropertyEvent| std::mem::discriminant(&**other) == kind;
+        match self.events.iter_mut().find(same) {
+            Some(other) => *other = event,
+            // There is room for one of each kind.
+            None => self.events.extend([event].into_iter().take(1)),
+        }
     }
 }
 
 impl Connection {
-    /// The next thing for the control thread; after [`Event::Property`].
+    /// The next thing for the control thread; after [`Event::Property`], of which another one
+    /// comes where this is not the last.
     pub fn take_property_event(&mut self) -> Option<PropertyEvent> {
-        self.properties.event.take()
+        let event = self.properties.events.pop_at(0);
+        if !self.properties.events.is_empty() {
+            self.properties.untold = true;
+            self.look_again();
+        }
+        event
     }
 
     /// Time has passed: more UPDPROPs are acceptable, kept replies grow older.
@@ -156,10 +192,13 @@ impl Connection {
         self.properties.said = true;
     }
 
-    /// Asks the peer to change its properties (REQPROP). False when one is out already, or the
-    /// peer has none.
+    /// Asks the peer to change its properties (REQPROP). False when one is out already, the
+    /// peer has none, or its RBSIZ is to change while a Reply is half sent: try again.
     pub fn request_properties<'m>(&mut self, io: &mut impl Io<'m>, want: Values) -> bool {
         if self.properties.asking.xid.is_some() || !self.peer.announced || !self.speaks() {
+            return false;
+        }
+        if want.receive_bytes.is_some() && self.responder.is_writing() {
             return false;
         }
         let mut octets = [0; 128];
@@ -176,18 +215,28 @@ impl Connection {
                 .backward
                 .map(|_| u32::from(want.receive_bytes.is_some())),
             wanted: want,
+            before: self.peer.receive_bytes,
         };
-        // Who asks for a smaller buffer sends no larger messages from now on (V2-21).
-        if let Some(bytes) = want.receive_bytes {
-            self.peer.receive_bytes = self.peer.receive_bytes.min(bytes);
-        }
+        self.limit_sends(self.peer.receive_bytes);
         self.send_property(io, &octets, len)
+    }
+
+    /// The peer takes messages of `bytes` octets; who asks for a smaller buffer sends no larger
+    /// ones from the request on (V2-21).
+    fn limit_sends(&mut self, bytes: u32) {
+        self.properties.asking.before = bytes;
+        let wanted = self.properties.asking.wanted.receive_bytes;
+        self.peer.receive_bytes = bytes.min(wanted.unwrap_or(u32::MAX));
     }
 
     /// Tells the peer that our properties have changed (UPDPROP). An RBSIZ is announced larger
     /// only when every smaller receive is gone: the engine posts all of one size from the start.
+    /// False where there is nobody to tell, or for an RBSIZ beyond that size, or below what is
+    /// announced, which only the peer can ask for (V2-21).
     pub fn update_properties<'m>(&mut self, io: &mut impl Io<'m>, now: Values) -> bool {
-        if !self.speaks() || !self.properties.said {
+        let sizes = self.properties.announced_bytes..=self.setup.receive_bytes;
+        let possible = now.receive_bytes.is_none_or(|bytes| sizes.contains(&bytes));
+        if !self.speaks() || !self.properties.said || !possible {
             return false;
         }
         self.take_values(now);
@@ -205,6 +254,7 @@ impl Connection {
         let Some(xid) = asked.xid else {
             return false;
         };
+        let sizes = RBSIZ_LEAST..=self.setup.receive_bytes;
         let mut done = 0u32;
         let mut other = Values::default();
         let mut now = Values::default();
@@ -213,11 +263,11 @@ impl Connection {
             asked.wanted.receive_bytes,
             decision.receive_bytes,
         ) {
-            (Some(at), Some(bytes), Verdict::Done) if bytes <= self.setup.receive_bytes => {
+            (Some(at), Some(bytes), Verdict::Done) if sizes.contains(&bytes) => {
                 done |= bit(at);
                 now.receive_bytes = Some(bytes);
             }
-            (Some(_), _, Verdict::Other(bytes)) if bytes <= self.setup.receive_bytes => {
+            (Some(_), _, Verdict::Other(bytes)) if sizes.contains(&bytes) => {
                 other.receive_bytes = Some(bytes);
                 now.receive_bytes = Some(bytes);
             }
@@ -303,6 +353,11 @@ impl Connection {
         header: &Header<'m>,
     ) -> Event {
         if !self.setup.properties {
+            if matches!(header.body, Body::RespProp { .. }) {
+                // Its xid is ours, and we asked nothing (V2-14).
+                count(&mut io.counters().strays);
+                return Event::None;
+            }
             let version = header.version.code();
             self.send_error(io, version, header.xid, ErrorBody::InvalOption);
             return Event::None;
@@ -356,6 +411,7 @@ impl Connection {
             receive_bytes: at.0,
             backward: at.1,
             wanted,
+            before: 0,
         };
         self.tell(PropertyEvent::Requested(wanted))
     }
@@ -375,7 +431,7 @@ impl Connection {
             count(&mut io.counters().strays);
             return Event::None;
         }
-        self.properties.asking = Asked::default();
+        self.end_request();
         let (others, _) = known(other);
         // Done, and neither rejected nor given another value as well (V2-14).
         let is_done = |at: Option<u32>, doubled: bool| {
@@ -433,16 +489,24 @@ impl Connection {
             return true;
         }
         if self.properties.asking.xid == Some(xid) {
-            self.properties.asking = Asked::default();
-            self.properties.event = Some(PropertyEvent::Responded(Values::default()));
+            self.end_request();
+            self.properties
+                .push(PropertyEvent::Responded(Values::default()));
+            self.properties.untold = true;
             return true;
         }
         false
     }
 
+    /// Our REQPROP is answered: what it asked for holds only where the answer says so.
+    fn end_request(&mut self) {
+        let asking = std::mem::take(&mut self.properties.asking);
+        self.limit_sends(asking.before);
+    }
+
     fn apply(&mut self, values: Values) {
         if let Some(bytes) = values.receive_bytes {
-            self.peer.receive_bytes = bytes;
+            self.limit_sends(bytes);
         }
         if let Some(backward) = values.backward {
             self.peer.backward = backward;
@@ -450,7 +514,7 @@ impl Connection {
     }
 
     fn tell(&mut self, event: PropertyEvent) -> Event {
-        self.properties.event = Some(event);
+        self.properties.push(event);
         Event::Property
     }
 }

@@ -120,6 +120,7 @@ impl Connection {
     ) -> Event {
         count(&mut io.counters().errors_in);
         if self.control_error(io, header.xid, error) {
+            self.look_again();
             return Event::None;
         }
         let Some(slot) = self.waiting_call(header.xid) else {

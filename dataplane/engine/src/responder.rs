@@ -5,22 +5,19 @@
 //! before the Reply's Send, so that the grant is never above the receives posted.
 
 use crate::api::{CloseReason, Event, IncomingCall, MAX_PARTS, Part, SlotId};
-use crate::connection::{Connection, count, count_bytes};
-use crate::ids::{Kind, work_id};
+use crate::connection::{Connection, count};
+use crate::deferred::Arrival;
 use crate::kept::Kept;
-use crate::layout::{Layout, MAX_READS};
+use crate::layout::MAX_READS;
 use crate::phase::{Phase, ServeEvent, ServePhase};
 use crate::receives::Buffer;
 use crate::setup::Side;
 use crate::slots::Slots;
-use crate::work::{Io, Refused, Span, WorkError};
+use crate::work::{Io, Span};
 use crate::xids::Xids;
 use arrayvec::ArrayVec;
-use rpcrdma_wire::header::check_long;
 use rpcrdma_wire::property::BackwardRequests;
-use rpcrdma_wire::{
-    Body, ChunkLists, Direction, ErrorBody, Handle, Header, Limits, Reject, Version, Xid, parse,
-};
+use rpcrdma_wire::{Body, ChunkLists, ErrorBody, Handle, Header, Limits, Version, Xid, parse};
 use std::collections::VecDeque;
 
 /// Most parts of a Reply that waits in its slot: head, parts, padding of the last item.
@@ -40,11 +37,11 @@ pub(crate) struct Incoming {
     pub(crate) chunked: bool,
     pub(crate) inv_handle: Option<Handle>,
     /// Memory of the assembled Call.
-    assembled: Option<Span>,
+    pub(crate) assembled: Option<Span>,
     /// The whole RPC Call.
-    message: Span,
+    pub(crate) message: Span,
     /// Reads posted of the plan, and those that have not completed.
-    posted: u16,
+    pub(crate) posted: u16,
     pub(crate) reading: u16,
     /// The Reply.
     pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
@@ -52,6 +49,9 @@ pub(crate) struct Incoming {
     /// Work of the Reply: posted, and what has not completed.
     pub(crate) writes_posted: u16,
     pub(crate) replying: u16,
+    /// The longest message of the peer when the first Write was posted: the plan stays the same
+    /// until the Send is posted.
+    pub(crate) limit: u32,
 }
 
 impl Incoming {
@@ -71,6 +71,7 @@ impl Incoming {
             memory: [None; 2],
             writes_posted: 0,
             replying: 0,
+            limit: 0,
         }
     }
 }
@@ -83,7 +84,7 @@ pub(crate) struct Responder {
     in_flight: u32,
     credits: u16,
     /// Calls whose Reads wait for memory or for room in the send queue, in order.
-    waiting: VecDeque<SlotId>,
+    pub(crate) waiting: VecDeque<SlotId>,
     /// Calls whose Reply waits for room in the send queue, in order. Apart from the others: a
     /// Reply that goes gives memory back, so it must never stand behind a Call that waits for
     /// some.
@@ -126,6 +127,21 @@ impl Responder {
 
     pub(crate) fn has_stalled(&self) -> bool {
         !self.waiting.is_empty() || !self.unsent.is_empty()
+    }
+
+    /// A Reply is half sent: Writes of it are posted, its Send is not.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.unsent.iter().any(|&slot| {
+            self.slots
+                .get(slot)
+                .is_some_and(|call| call.writes_posted > 0)
+        })
+    }
+
+    /// A Call would find a slot; always true where there are none at all.
+    #[inline]
+    pub(crate) fn may_take(&self) -> bool {
+        self.slots.free_count() > 0 || self.slots.len() == 0
     }
 
     /// The Reply in this slot found no room in the send queue.
@@ -187,9 +203,10 @@ impl Connection {
         header: &Header<'m>,
         lists: &ChunkLists<'m>,
     ) -> Event {
-        if self.phase == Phase::Draining {
+        if self.phase == Phase::Draining && !self.responder.kept.holds(header.xid) {
             count(&mut io.counters().drained_calls);
             self.repost(io, buffer);
+            self.end_if_quiet(io);
             return Event::None;
         }
         if self.responder.xids.find(header.xid).is_some() {
@@ -204,14 +221,19 @@ impl Connection {
             self.send_error(io, header.version.code(), header.xid, error);
             return Event::None;
         }
-        if self.responder.in_flight >= u32::from(self.responder.credits) {
+        let in_flight = self.responder.in_flight.saturating_add(self.deferred.len());
+        if in_flight >= u32::from(self.responder.credits) {
             self.fail(io, CloseReason::CreditOverrun);
             self.repost(io, buffer);
             return Event::None;
         }
         let Some(slot) = self.responder.slots.take() else {
-            self.fail(io, CloseReason::CreditOverrun);
-            self.repost(io, buffer);
+            let len = u32::try_from(message_bytes(header)).unwrap_or(u32::MAX);
+            self.deferred.push(Arrival {
+                buffer,
+                len,
+                invalidated: None,
+            });
             return Event::None;
         };
         self.seat(slot, buffer, header, lists, chunked);
@@ -280,121 +302,6 @@ impl Connection {
         }
     }
 
-    /// Posts what is left of the Reads of the Call that has waited longest. It stays in front
-    /// where it finds no memory or no room.
-    fn fetch_first<'m>(&mut self, io: &mut impl Io<'m>) -> Event {
-        let Some(&slot) = self.responder.waiting.front() else {
-            return Event::None;
-        };
-        let limits = self.setup.limits;
-        let Some(call) = self.responder.slots.get_mut(slot) else {
-            self.responder.waiting.pop_front();
-            return Event::None;
-        };
-        let Some((reads, payload)) = held_reads(io, call, &limits) else {
-            return self.illegal(io);
-        };
-        let inline = payload.map(|payload| u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        let Some(layout) = Layout::of(reads, inline) else {
-            return self.illegal(io);
-        };
-        if call.assembled.is_none() {
-            let Some(memory) = io.reserve(layout.total.max(1)) else {
-                count(&mut io.counters().memory_waits);
-                return Event::None;
-            };
-            call.assembled = Some(memory);
-            call.message = memory.first(layout.total);
-            fill(io, call.message, &layout, payload.unwrap_or_default());
-        }
-        let mut pending = 0u32;
-        let mut refused = None;
-        for (to, from) in layout.reads(reads).skip(usize::from(call.posted)) {
-            let into = call.message.skip(to).first(from.length);
-            match io.read(into, from, work_id(Kind::Read, slot)) {
-                Ok(posted) => {
-                    call.posted = call.posted.saturating_add(1);
-                    if posted == crate::work::Posted::Pending {
-                        call.reading = call.reading.saturating_add(1);
-                        pending = pending.saturating_add(1);
-                    }
-                    count(&mut io.counters().reads);
-                    count_bytes(&mut io.counters().read_bytes, from.length);
-                }
-                Err(error) => {
-                    refused = Some(error);
-                    break;
-                }
-            }
-        }
-        self.outstanding = self.outstanding.saturating_add(pending);
-        match refused {
-            None => {
-                self.responder.waiting.pop_front();
-                if !self.responder.waiting.is_empty() {
-                    self.look_again();
-                }
-                self.step_serve(io, slot, ServeEvent::Fetch);
-                self.complete_if_read(io, slot)
-            }
-            Some(Refused::Busy) => Event::None,
-            Some(_) => {
-                self.fail(io, CloseReason::Work(WorkError::Transport));
-                Event::None
-            }
-        }
-    }
-
-    /// An RDMA Read completed.
-    pub(crate) fn read_done<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
-        let Some(call) = self.responder.slots.get_mut(slot) else {
-            return Event::None;
-        };
-        call.reading = call.reading.saturating_sub(1);
-        if call.phase == ServePhase::Fetching && !self.phase.is_over() {
-            return self.complete_if_read(io, slot);
-        }
-        Event::None
-    }
-
-    /// The Call goes up when its last Read is done. That of a NOMSG is judged now (V2-10).
-    fn complete_if_read<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
-        let Some(call) = self.responder.slots.get(slot) else {
-            return Event::None;
-        };
-        if call.reading > 0 {
-            return Event::None;
-        }
-        let (xid, message) = (call.xid, call.message);
-        let version = self.version.unwrap_or(Version::One);
-        if let Err(reject) = check_long(xid, version, Direction::Call, io.octets(message)) {
-            return self.refuse_assembled(io, slot, reject);
-        }
-        self.step_serve(io, slot, ServeEvent::Complete);
-        count(&mut io.counters().calls_in);
-        Event::Call(slot)
-    }
-
-    fn refuse_assembled<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        slot: SlotId,
-        reject: Reject,
-    ) -> Event {
-        let held = self.responder.slots.get_mut(slot).and_then(|call| {
-            let message = call.held.as_ref()?.span.first(call.message_bytes);
-            Some((call.held.take()?, message))
-        });
-        self.end_serve(io, slot);
-        let Some((buffer, message)) = held else {
-            return Event::None;
-        };
-        let message = io.octets(message);
-        let event = self.refuse(io, buffer, reject, message);
-        self.end_if_quiet(io);
-        event
-    }
-
     /// The Call in this slot: from [`Event::Call`] until answered or abandoned.
     #[must_use]
     pub fn call<'m>(&self, io: &impl Io<'m>, slot: SlotId) -> Option<IncomingCall> {
@@ -407,10 +314,10 @@ impl Connection {
         if call.chunked
             && let Some(lists) = held_lists(io, call, &self.setup.limits)
         {
-            let room = |chunk: &[_]| crate::answer::room(chunk);
+            let room = |chunk: &[_]| crate::delivery::room(chunk);
             write_bytes = lists.writes.iter().map(room).sum();
             reply_chunk_bytes = lists.reply.map(room);
-            header = crate::answer::reply_header_bytes(version, &lists);
+            header = crate::delivery::reply_header_bytes(version, &lists);
         } else if !call.chunked {
             header = rpcrdma_wire::emit::message_bytes(version, 0, 0, 0, None);
         }
@@ -464,6 +371,9 @@ impl Connection {
         call.parts.clear();
         self.responder.answered(xid, slot);
         self.responder.slots.free(slot);
+        if !self.deferred.is_empty() {
+            self.look_again();
+        }
         if let Some(buffer) = held {
             self.repost(io, buffer);
         }
@@ -516,18 +426,9 @@ impl Connection {
     }
 }
 
-/// The Read list of a held Call, and its inline body; `None` for the body of a NOMSG.
-fn held_reads<'m>(
-    io: &impl Io<'m>,
-    call: &Incoming,
-    limits: &Limits,
-) -> Option<(&'m [rpcrdma_wire::ReadSegment], Option<&'m [u8]>)> {
-    let header = held_header(io, call, limits)?;
-    match header.body {
-        Body::Msg(lists) => Some((lists.reads, Some(header.payload))),
-        Body::NoMsg(lists) => Some((lists.reads, None)),
-        _ => None,
-    }
+/// Octets of a whole message.
+fn message_bytes(header: &Header<'_>) -> usize {
+    header.header_bytes.saturating_add(header.payload.len())
 }
 
 /// The chunk lists of a held Call.
@@ -544,29 +445,13 @@ pub(crate) fn held_lists<'m>(
 
 /// The header of a held Call, checked when it came and unchanged since: nobody else can write
 /// to a receive buffer that is not posted.
-fn held_header<'m>(io: &impl Io<'m>, call: &Incoming, limits: &Limits) -> Option<Header<'m>> {
+pub(crate) fn held_header<'m>(
+    io: &impl Io<'m>,
+    call: &Incoming,
+    limits: &Limits,
+) -> Option<Header<'m>> {
     let message = call.held.as_ref()?.span.first(call.message_bytes);
     parse(io.octets(message), limits).ok()
-}
-
-/// Copies the inline body to its places, and clears the padding of the chunks: no octet of the
-/// memory's last user goes up.
-fn fill<'m>(io: &mut impl Io<'m>, message: Span, layout: &Layout, payload: &[u8]) {
-    for fill in layout.fills() {
-        let from = fill.from as usize;
-        let run = payload.get(from..from.saturating_add(fill.len as usize));
-        // Of a NOMSG nothing is here yet.
-        if let Some(run) = run {
-            io.fill(message.skip(fill.to), run);
-        }
-    }
-    for (at, len) in layout.pads() {
-        let zeros = [0u8; 3];
-        io.fill(
-            message.skip(at),
-            zeros.get(..len as usize).unwrap_or_default(),
-        );
-    }
 }
 
 /// The setup's limits, as far as the engine's own tables reach.
@@ -574,6 +459,8 @@ pub(crate) fn clamp(limits: Limits) -> Limits {
     let most = u32::try_from(MAX_READS).unwrap_or(u32::MAX);
     Limits {
         read_segments: limits.read_segments.min(most),
+        // A RESPROP of ours has one word for each of its subsets.
+        properties: limits.properties.min(32),
         ..limits
     }
 }

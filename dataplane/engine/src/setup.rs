@@ -89,6 +89,11 @@ impl Setup {
         }
     }
 
+    /// The receive size that private data can say: a multiple of 1024 octets, 256 KiB at most.
+    pub(crate) fn private_bytes(&self) -> u32 {
+        (self.receive_bytes & !(FIRST_BYTES - 1)).clamp(FIRST_BYTES, 256 << 10)
+    }
+
     /// Calls this side makes at a time.
     pub(crate) fn requester_credits(&self) -> u16 {
         match self.side {

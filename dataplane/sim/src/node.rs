@@ -31,6 +31,17 @@ impl OwnCall {
     }
 }
 
+/// What became of an RPC that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// The engine has it.
+    Taken,
+    /// There is no room for it now.
+    NotNow,
+    /// It is one that the peer does not take.
+    Never,
+}
+
 /// One end of a run.
 pub struct Node {
     /// Which end.
@@ -113,19 +124,25 @@ impl Node {
         }
     }
 
-    /// Makes one RPC. False when the engine takes none now.
-    pub fn submit(&mut self, link: &mut Link<'_>, ledger: &mut Ledger, xid: Xid, rpc: Rpc) -> bool {
+    /// Makes one RPC.
+    pub fn submit(
+        &mut self,
+        link: &mut Link<'_>,
+        ledger: &mut Ledger,
+        xid: Xid,
+        rpc: Rpc,
+    ) -> Submitted {
         let desk = &mut link.desk(self.end);
         let Some((parts, message)) = rpc.call.place(desk) else {
-            return false;
+            return Submitted::NotNow;
         };
         let Some((results, reply)) = rooms(desk, &rpc.rooms, rpc.reply_room) else {
             message.into_iter().for_each(|span| desk.release(span));
-            return false;
+            return Submitted::NotNow;
         };
         if !ledger.open(self.end, xid, rpc) {
             release_all(desk, message.into_iter().chain(results).chain(reply));
-            return false;
+            return Submitted::NotNow;
         }
         let call = Call {
             xid,
@@ -144,13 +161,15 @@ impl Node {
                     reply,
                     cancelled,
                 });
-                true
+                Submitted::Taken
             }
             Err(refused) => {
-                assert_ne!(refused, Refused::Unsupported, "{xid:?}");
                 ledger.withdraw(self.end, xid);
                 release_all(desk, message.into_iter().chain(results).chain(reply));
-                false
+                match refused {
+                    Refused::Unsupported => Submitted::Never,
+                    Refused::Busy | Refused::Broken => Submitted::NotNow,
+                }
             }
         }
     }
@@ -210,10 +229,8 @@ impl Node {
     }
 
     fn hear(&mut self) {
-        let event = self.connection.take_property_event();
-        match event.expect("a property event") {
-            PropertyEvent::Requested(_) => self.asked = true,
-            _ => {}
+        while let Some(event) = self.connection.take_property_event() {
+            self.asked |= matches!(event, PropertyEvent::Requested(_));
         }
     }
 

@@ -53,7 +53,7 @@ impl Plan {
             small_percent: 0,
         };
         let backward = Sizes {
-            short_percent: 100,
+            short_percent: 70,
             ..forward
         };
         Plan {

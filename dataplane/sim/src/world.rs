@@ -9,12 +9,12 @@ use crate::chance::Chance;
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::message::Rpc;
-use crate::node::Node;
+use crate::node::{Node, Submitted};
 use crate::plan::Plan;
 use bumpalo::Bump;
 use rpcrdma_engine::phase::Phase;
 use rpcrdma_engine::{CloseReason, Counters, Event};
-use rpcrdma_wire::{BackwardRequests, Version, Xid};
+use rpcrdma_wire::{Version, Xid};
 
 /// Steps after which a run that has not ended never will.
 const MOST_STEPS: u32 = 400_000;
@@ -100,10 +100,12 @@ impl<'m> World<'m> {
     #[must_use]
     pub fn new(snapshots: &'m Bump, mut chance: Chance, plan: Plan) -> World<'m> {
         let link = Link::new(snapshots, &mut chance, plan.faults);
+        let announced = plan.setups.iter().all(|setup| setup.properties);
+        let policed = announced && plan.mischief.speak == 0;
         World {
             link,
             nodes: [CLIENT, SERVER].map(|end| Node::new(end, plan.setups[end])),
-            ledger: Ledger::default(),
+            ledger: Ledger::new(policed),
             chance,
             plan,
             rpcs_left: plan.rpcs,
@@ -308,28 +310,12 @@ impl<'m> World<'m> {
             true => Xid(0x5052_0001 + self.chance.below(64)),
             false => Xid(self.chance.word()),
         };
-        let chunks_allowed = end == CLIENT || self.backward_chunks();
-        let rpc = match chunks_allowed {
-            true => Rpc::any(&mut self.chance, xid, self.plan.sizes[end]),
-            false => Rpc::short(&mut self.chance, xid),
-        };
-        if end == SERVER && self.backward_none() {
-            self.rpcs_left[end] = 0;
-            return;
-        }
-        if self.nodes[end].submit(&mut self.link, &mut self.ledger, xid, rpc) {
+        let rpc = Rpc::any(&mut self.chance, xid, self.plan.sizes[end]);
+        let submitted = self.nodes[end].submit(&mut self.link, &mut self.ledger, xid, rpc);
+        if submitted != Submitted::NotNow {
             self.rpcs_left[end] -= 1;
         }
-    }
-
-    fn backward_chunks(&self) -> bool {
-        let client = &self.nodes[CLIENT];
-        client.setup.backward == BackwardRequests::General
-            && client.connection.version() == Some(Version::Two)
-    }
-
-    fn backward_none(&self) -> bool {
-        self.nodes[CLIENT].setup.backward == BackwardRequests::None
+        assert!(end == SERVER || submitted != Submitted::Never, "{xid:?}");
     }
 
     fn make_mischief(&mut self) {

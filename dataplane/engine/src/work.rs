@@ -41,7 +41,7 @@ impl Span {
 
 /// Names one piece of outstanding work: chosen by the engine, given back in the completion.
 /// What is in it is the engine's business (slot, generation and kind), never a pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WorkId(pub u64);
 
 /// What a peer may do with exposed memory.

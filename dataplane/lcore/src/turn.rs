@@ -135,21 +135,29 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         work
     }
 
-    /// Reaps a burst of completions and settles each.
+    /// Reaps completions and settles each, until there are none or a burst of them was settled:
+    /// what settling brings about on this very lcore is there at once.
     #[inline]
     fn reap(&mut self) -> usize {
         let mut burst = std::mem::take(&mut self.completions);
-        let reaped = self.bench.port.reap(&mut burst);
-        for completion in burst.get(..reaped).unwrap_or_default() {
-            self.settle(completion);
+        let mut settled = 0;
+        while let Some(room) = burst.get_mut(settled..).filter(|room| !room.is_empty()) {
+            let reaped = self.bench.port.reap(room);
+            if reaped == 0 {
+                break;
+            }
+            for completion in room.iter().take(reaped) {
+                self.settle(completion);
+            }
+            settled += reaped;
         }
         self.completions = burst;
-        self.counts.completions = self.counts.completions.wrapping_add(reaped as u64);
-        self.since_look += reaped;
-        if reaped == BURST {
+        self.counts.completions = self.counts.completions.wrapping_add(settled as u64);
+        self.since_look += settled;
+        if settled == BURST {
             count(&mut self.counts.full_bursts);
         }
-        reaped
+        settled
     }
 
     /// Every few turns: whose sockets have something.

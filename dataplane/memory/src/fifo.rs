@@ -3,19 +3,19 @@
 /// First in, first out, in memory that is had once.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
-    slots: Box<[Option<T>]>,
+    slots: Box<[T]>,
     /// Counted from the beginning of time, wrapping; masked when used.
     head: u32,
     len: u32,
     capacity: u32,
 }
 
-impl<T: Copy> Fifo<T> {
+impl<T: Copy + Default> Fifo<T> {
     /// A queue of up to `capacity` (below 2^31).
     pub(crate) fn new(capacity: u32) -> Fifo<T> {
         let slots = capacity.next_power_of_two() as usize;
         Fifo {
-            slots: vec![None; slots].into_boxed_slice(),
+            slots: vec![T::default(); slots].into_boxed_slice(),
             head: 0,
             len: 0,
             capacity,
@@ -49,7 +49,7 @@ impl<T: Copy> Fifo<T> {
             return false;
         }
         let slot = self.slot(self.len);
-        self.slots[slot] = Some(item);
+        self.slots[slot] = item;
         self.len += 1;
         true
     }
@@ -57,22 +57,14 @@ impl<T: Copy> Fifo<T> {
     /// The oldest.
     #[inline]
     pub(crate) fn front(&self) -> Option<T> {
-        if self.len == 0 {
-            None
-        } else {
-            self.slots[self.slot(0)]
-        }
+        (self.len > 0).then(|| self.slots[self.slot(0)])
     }
 
     /// The oldest, to be changed.
     #[inline]
     pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
         let slot = self.slot(0);
-        if self.len == 0 {
-            None
-        } else {
-            self.slots[slot].as_mut()
-        }
+        (self.len > 0).then(|| &mut self.slots[slot])
     }
 
     /// Takes the oldest.
@@ -88,7 +80,7 @@ impl<T: Copy> Fifo<T> {
 
     /// All, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        (0..self.len).filter_map(|nth| self.slots[self.slot(nth)])
+        (0..self.len).map(|nth| self.slots[self.slot(nth)])
     }
 }
 

@@ -45,19 +45,20 @@ impl Drop for Endpoint {
 }
 
 /// A posted receive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Receive {
     pub(crate) memory: Span,
     pub(crate) id: WorkId,
 }
 
 /// Work that could not be done at once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waiting {
     pub(crate) id: WorkId,
     pub(crate) work: Work,
 }
 
+/// What it is. By default a message that nobody judges: what stands in a place not in use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     /// A message, copied to the parking memory; attempts that found no receive.
@@ -77,6 +78,12 @@ pub(crate) enum Work {
         from: Span,
         to: Segment,
     },
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        Work::Judging(0)
+    }
 }
 
 /// From `Adopted` on in this order, some steps left out.
@@ -219,6 +226,12 @@ impl QueuePair {
         self.peer = peer;
     }
 
+    /// Somebody has ended the connection, or there is none.
+    #[inline]
+    pub(crate) fn is_severed(&self) -> bool {
+        self.link.as_ref().is_none_or(|link| link.is_severed())
+    }
+
     /// Whom this side's own windows say they belong to.
     pub(crate) fn owner(&self) -> Option<Owner> {
         Some(Owner::new(self.link.as_ref()?.id, self.side))
@@ -256,11 +269,10 @@ impl QueuePair {
         let Some(room) = lane.to.room(len) else {
             return Attempt::NoRoom;
         };
-        if let Some(handle) = invalidate {
-            let owner = self.peer_owner();
-            if owner.is_none_or(|owner| lane.peer.windows.invalidate(owner, handle).is_err()) {
-                return Attempt::Failed(WorkError::RemoteAccess);
-            }
+        if let Some(handle) = invalidate
+            && !self.invalidate(lane, handle)
+        {
+            return Attempt::Failed(WorkError::RemoteAccess);
         }
         let judge = len > self.shortest;
         let (queue_pair, generation) = self.peer;
@@ -279,6 +291,13 @@ impl QueuePair {
         } else {
             Attempt::Done
         }
+    }
+
+    /// Closes a window of the peer's. False when it is not open to this side.
+    #[inline(never)]
+    fn invalidate(&self, lane: &Lane, handle: Handle) -> bool {
+        let owner = self.peer_owner();
+        owner.is_some_and(|owner| lane.peer.windows.invalidate(owner, handle).is_ok())
     }
 
     /// Reads what the peer has posted. False when there is still no credit.

@@ -138,7 +138,7 @@ pub(crate) struct Room {
 
 #[inline]
 fn lines_of(len: u32) -> u64 {
-    (u64::from(len) + HEADER as u64).div_ceil(LINE as u64)
+    (u64::from(len) + (HEADER + LINE - 1) as u64) / LINE as u64
 }
 
 /// The longest message that a ring of `octets` can always take in the end: it must fit even
@@ -194,26 +194,25 @@ impl Writer {
     #[inline]
     pub(crate) fn room(&mut self, len: u32) -> Option<Room> {
         let lines = lines_of(len);
-        let capacity = self.ring.lines.mask() + 1;
-        let index = self.tail & self.ring.lines.mask();
-        let skip = if index + lines > capacity {
-            capacity - index
-        } else {
-            0
-        };
+        let mask = self.ring.lines.mask();
+        let left = mask + 1 - (self.tail & mask);
+        let skip = if lines > left { left } else { 0 };
+        let at = self.tail + skip;
         // One more: the commit word after the record is cleared.
-        let end = self.tail + skip + lines + 1;
-        if end - self.head > capacity {
-            self.head = self.ring.head.load(Ordering::Acquire);
-            if end - self.head > capacity {
+        let end = at + lines + 1;
+        if end - self.head > mask + 1 {
+            self.look_again();
+            if end - self.head > mask + 1 {
                 return None;
             }
         }
-        Some(Room {
-            at: self.tail + skip,
-            lines,
-            len,
-        })
+        Some(Room { at, lines, len })
+    }
+
+    /// Reads how far the reader has come.
+    #[cold]
+    fn look_again(&mut self) {
+        self.head = self.ring.head.load(Ordering::Acquire);
     }
 
     /// Copies a message into its room and commits it.
@@ -222,25 +221,30 @@ impl Writer {
     /// does not fit is not copied.
     #[inline]
     pub(crate) fn push(&mut self, room: Room, to: Heading, message: &[Octets<'_>], arena: &Arena) {
-        let lines = &self.ring.lines;
         if room.at != self.tail {
-            lines.word(room.at, 0).store(0, Ordering::Relaxed);
-            lines
-                .word(self.tail, 0)
-                .store(COMMITTED | SKIP, Ordering::Release);
+            self.skip_to(room.at);
         }
         self.gather(room, message, arena);
         let lines = &self.ring.lines;
-        lines
-            .word(room.at + room.lines, 0)
-            .store(0, Ordering::Relaxed);
+        let next = room.at + room.lines;
+        lines.word(next, 0).store(0, Ordering::Relaxed);
         let handle = to.invalidated.map_or(0, |handle| handle.0);
         let rest = u64::from(to.generation) << 32 | u64::from(handle);
         lines.word(room.at, 1).store(rest, Ordering::Relaxed);
         lines
             .word(room.at, 0)
             .store(commit_word(to, room.len), Ordering::Release);
-        self.tail = room.at + room.lines;
+        self.tail = next;
+    }
+
+    /// Says that nothing comes before `at`, the start of the array.
+    #[cold]
+    fn skip_to(&self, at: u64) {
+        let lines = &self.ring.lines;
+        lines.word(at, 0).store(0, Ordering::Relaxed);
+        lines
+            .word(self.tail, 0)
+            .store(COMMITTED | SKIP, Ordering::Release);
     }
 
     #[inline]
@@ -250,25 +254,23 @@ impl Writer {
         let mut left = room.len as usize;
         for part in message {
             let len = match part {
-                Octets::Bytes(bytes) => bytes.len(),
-                Octets::Span(span) => span.len as usize,
-            };
-            if len > left {
-                debug_assert!(false, "a message longer than its room");
-                return;
-            }
-            match part {
-                // SAFETY: `len` octets are left in the room, which the reader does not read
-                // before the commit, and which is never given out as a slice.
-                Octets::Bytes(bytes) => unsafe {
-                    to.copy_from_nonoverlapping(bytes.as_ptr(), len);
-                },
-                Octets::Span(span) => {
+                Octets::Bytes(bytes) if bytes.len() <= left => {
+                    // SAFETY: so many octets are left in the room, which the reader does not
+                    // read before the commit, and which is never given out as a slice.
+                    unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                    bytes.len()
+                }
+                Octets::Span(span) if span.len as usize <= left => {
                     // SAFETY: as above; an arena is not in a ring.
                     let inside = unsafe { arena.copy_out(*span, to) };
                     debug_assert!(inside, "spans are checked before");
+                    span.len as usize
                 }
-            }
+                _ => {
+                    debug_assert!(false, "a message longer than its room");
+                    return;
+                }
+            };
             // SAFETY: still in the room, or one past its end.
             to = unsafe { to.add(len) };
             left -= len;
@@ -315,20 +317,27 @@ impl Reader {
     /// The oldest message, if there is one. It stays until [`Reader::advance`].
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Record> {
-        let lines = &self.ring.lines;
-        let mut word = lines.word(self.head, 0).load(Ordering::Acquire);
-        if word == 0 {
-            return None;
-        }
+        let mut word = self.commit_word()?;
         if word & SKIP != 0 {
-            self.head += lines.mask() + 1 - (self.head & lines.mask());
-            word = lines.word(self.head, 0).load(Ordering::Acquire);
-            if word == 0 {
-                return None;
-            }
+            word = self.skip()?;
         }
-        let rest = lines.word(self.head, 1).load(Ordering::Relaxed);
+        let rest = self.ring.lines.word(self.head, 1).load(Ordering::Relaxed);
         Some(record(word, rest))
+    }
+
+    /// The commit word at the head, if it is there.
+    #[inline]
+    fn commit_word(&self) -> Option<u64> {
+        let word = self.ring.lines.word(self.head, 0).load(Ordering::Acquire);
+        (word != 0).then_some(word)
+    }
+
+    /// Goes on at the start of the array.
+    #[cold]
+    fn skip(&mut self) -> Option<u64> {
+        let mask = self.ring.lines.mask();
+        self.head += mask + 1 - (self.head & mask);
+        self.commit_word()
     }
 
     /// Copies a peeked message to the start of `span`; false when it does not fit there.

@@ -25,6 +25,7 @@ pub mod cel_v2_03;
 pub mod emit;
 pub mod header;
 pub mod limits;
+pub mod plain;
 pub mod private_data;
 pub mod property;
 pub mod reject;
@@ -41,6 +42,7 @@ pub use header::{
     parse_as,
 };
 pub use limits::Limits;
+pub use plain::Plain;
 pub use private_data::PrivateData;
 pub use property::{BackwardRequests, Property, PropertySet, PropertySubset};
 pub use reject::{Answer, Reject, Role, answer, role_of};

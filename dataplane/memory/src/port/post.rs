@@ -73,6 +73,38 @@ impl MemoryPort {
         if invalidate.is_some() && !self.limits.remote_invalidate {
             return Err(Refused::Unsupported);
         }
+        let Self {
+            queue_pairs,
+            lanes,
+            shared,
+            faults,
+            ..
+        } = self;
+        let pair = queue_pairs.get_mut(number as usize);
+        let pair = pair.ok_or(Refused::Broken)?;
+        if pair.phase != Phase::Established || !pair.waiting.is_empty() || faults.is_some() {
+            return self.post_send_slowly(number, message, len, invalidate, id);
+        }
+        let Some(lane) = lanes.get_mut(pair.lane).filter(|_| !pair.is_severed()) else {
+            return Err(Refused::Broken);
+        };
+        match pair.attempt(lane, message, len, invalidate, &shared.arena) {
+            Attempt::Done => Ok(Posted::Done),
+            other => self.settle_send(number, message, len, invalidate, id, other),
+        }
+    }
+
+    /// A message on a queue pair that is not simply established with nothing before it.
+    #[cold]
+    #[inline(never)]
+    fn post_send_slowly(
+        &mut self,
+        number: u32,
+        message: &[Octets<'_>],
+        len: u32,
+        invalidate: Option<Handle>,
+        id: WorkId,
+    ) -> Result<Posted, Refused> {
         self.ready(number)?;
         if self.faults.is_some()
             && let Some(posted) = self.faulty_send(number, message, len, invalidate, id)
@@ -84,16 +116,28 @@ impl MemoryPort {
             return self.park(number, message, len, invalidate, id);
         }
         let lane = &mut self.lanes[pair.lane];
-        match pair.attempt(lane, message, len, invalidate, &self.shared.arena) {
+        let attempt = pair.attempt(lane, message, len, invalidate, &self.shared.arena);
+        self.settle_send(number, message, len, invalidate, id, attempt)
+    }
+
+    /// What an attempt to send comes to.
+    #[inline(never)]
+    fn settle_send(
+        &mut self,
+        number: u32,
+        message: &[Octets<'_>],
+        len: u32,
+        invalidate: Option<Handle>,
+        id: WorkId,
+        attempt: Attempt,
+    ) -> Result<Posted, Refused> {
+        match attempt {
             Attempt::Done => Ok(self.done(number, id)),
             Attempt::NotReady | Attempt::NoRoom => self.park(number, message, len, invalidate, id),
-            Attempt::Judging(sent) => Ok(self.wait(
-                number,
-                Waiting {
-                    id,
-                    work: Work::Judging(sent),
-                },
-            )),
+            Attempt::Judging(sent) => {
+                let work = Work::Judging(sent);
+                Ok(self.wait(number, Waiting { id, work }))
+            }
             Attempt::Failed(error) => Ok(self.fail(number, id, error)),
         }
     }
@@ -122,7 +166,7 @@ impl MemoryPort {
     #[inline]
     fn ready(&mut self, number: u32) -> Result<(), Refused> {
         let pair = self.pair(QueuePair(number))?;
-        let severed = pair.link.as_ref().is_none_or(|link| link.is_severed());
+        let severed = pair.is_severed();
         match pair.phase {
             Phase::Established if !severed => Ok(()),
             Phase::Adopted if !severed => self.establish(number),

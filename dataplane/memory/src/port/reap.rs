@@ -1,6 +1,7 @@
 //! Reaping: messages that have come, and work that had to wait.
 
 use super::MemoryPort;
+use crate::lane::Lane;
 use crate::queue_pair::{Attempt, Phase, Work};
 use rpcrdma_fabric::{Completion, Octets, Outcome, WorkError, WorkId};
 
@@ -70,56 +71,54 @@ impl MemoryPort {
         count
     }
 
-    /// Delivers what has come by one lane.
+    /// Delivers what has come by one lane. A message whose queue pair is gone is dropped; one
+    /// whose receive is too short ends the connection.
     #[inline]
     fn receive(&mut self, lane: usize, completions: &mut [Completion]) -> usize {
-        let mut count = 0;
-        while count < completions.len() {
-            let Some(record) = self.lanes[lane].from.peek() else {
-                break;
-            };
-            if let Some(completion) = self.deliver(lane, record) {
-                completions[count] = completion;
+        let Self {
+            lanes,
+            queue_pairs,
+            shared,
+            ..
+        } = self;
+        let Lane { from, peer, .. } = &mut lanes[lane];
+        let (mut count, mut too_long) = (0, None);
+        while count < completions.len()
+            && let Some(record) = from.peek()
+        {
+            let heading = record.heading;
+            let pair = queue_pairs.get_mut(heading.queue_pair as usize);
+            // The sender counts our receives, so there is one.
+            if let Some(pair) = pair.filter(|pair| pair.takes(heading.generation))
+                && let Some(receive) = pair.take_receive()
+            {
+                if !from.copy(record, &shared.arena, receive.memory) {
+                    from.advance(record);
+                    too_long = Some((heading.queue_pair, receive.id));
+                    break;
+                }
+                if heading.judge && pair.judge() {
+                    peer.bell.ring();
+                }
+                completions[count] = Completion {
+                    token: pair.token,
+                    id: receive.id,
+                    outcome: Outcome::Received {
+                        len: record.len,
+                        invalidated: heading.invalidated,
+                    },
+                };
                 count += 1;
             }
-            self.lanes[lane].from.advance(record);
+            from.advance(record);
         }
-        if self.lanes[lane].from.publish() {
-            self.lanes[lane].peer.bell.ring();
+        if from.publish() {
+            peer.bell.ring();
+        }
+        if let Some((number, receive)) = too_long {
+            self.too_long(number, receive);
         }
         count
-    }
-
-    /// Puts one message into the receive that it meets. Nothing when its queue pair is gone,
-    /// or when the receive is too short: then the connection ends.
-    #[inline]
-    fn deliver(&mut self, lane: usize, record: crate::ring::Record) -> Option<Completion> {
-        let heading = record.heading;
-        let pair = self.queue_pairs.get_mut(heading.queue_pair as usize)?;
-        if !pair.takes(heading.generation) {
-            return None;
-        }
-        // The sender counts our receives, so there is one.
-        let receive = pair.take_receive()?;
-        if !self.lanes[lane]
-            .from
-            .copy(record, &self.shared.arena, receive.memory)
-        {
-            self.too_long(heading.queue_pair, receive.id);
-            return None;
-        }
-        if heading.judge && pair.judge() {
-            self.lanes[lane].peer.bell.ring();
-        }
-        let outcome = Outcome::Received {
-            len: record.len,
-            invalidated: heading.invalidated,
-        };
-        Some(Completion {
-            token: pair.token,
-            id: receive.id,
-            outcome,
-        })
     }
 
     /// Looks after what is not simply a message that came.

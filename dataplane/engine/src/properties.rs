@@ -236,7 +236,8 @@ impl Connection {
     pub fn update_properties<'m>(&mut self, io: &mut impl Io<'m>, now: Values) -> bool {
         let sizes = self.properties.announced_bytes..=self.setup.receive_bytes;
         let possible = now.receive_bytes.is_none_or(|bytes| sizes.contains(&bytes));
-        if !self.speaks() || !self.properties.said || !possible {
+        // A peer without properties answers with an error, whose xid may be a Call's by then.
+        if !self.speaks() || !self.peer.announced || !possible {
             return false;
         }
         self.take_values(now);

@@ -1,9 +1,13 @@
 //! Parsing a transport header in place.
 //!
-//! [`parse`] looks at every octet of a header once, in order, and either refuses the message by
-//! name or hands out views of it: a Read list is an array of 24-octet entries in memory, so it
-//! is viewed as one; a Write chunk is an array of 16-octet segments. Nothing is copied, and
-//! after the check nothing in a view can fail.
+//! [`parse`] checks every octet of a header and either refuses the message by name or hands out
+//! views of it: a Read list is an array of 24-octet entries in memory, so it is viewed as one; a
+//! Write chunk is an array of 16-octet segments. Nothing is copied, and after the check nothing
+//! in a view can fail.
+//!
+//! It does so in two ways that must agree. [`glance`] is short straight code for the usual good
+//! message; it is inlined where it is used, and at the first doubt it sees nothing. [`judge`]
+//! takes any message and is the one that knows what is wrong with it.
 //!
 //! What is judged here is what one message shows by itself: its shape, the receiver's limits,
 //! and where its Read chunks go ([`geometry`]). What needs the connection's state (credits,
@@ -21,7 +25,6 @@ pub use chunks::{ChunkLists, WriteChunks, WriteList};
 pub use control::{ErrorBody, Optional};
 
 use crate::limits::Limits;
-use crate::octets::take_word;
 use crate::property::{PropertySet, PropertySubset};
 use crate::reject::{Reject, Role};
 use crate::types::{Direction, Handle, Procedure, Version, Xid};
@@ -151,20 +154,43 @@ impl Body<'_> {
 ///
 /// Why the message is refused; [`crate::answer`] tells what goes back. An OPTIONAL message is
 /// always refused, no option being known (V2-01); [`Optional::peek`] shows what it was.
-#[inline(always)]
+#[inline]
 pub fn parse<'m>(message: &'m [u8], limits: &Limits) -> Result<Header<'m>, Reject> {
-    let Some((fixed, rest)) = FixedHeader::take(message) else {
-        return Err(Reject::Short);
+    match glance(message, limits) {
+        Some(header) => Ok(header),
+        None => judge(message, limits),
+    }
+}
+
+/// What [`judge`] gives, for an MSG with at most one segment in each list and with nothing wrong:
+/// nearly all traffic. `None` says only that the message has to be judged.
+#[inline]
+fn glance<'m>(message: &'m [u8], limits: &Limits) -> Option<Header<'m>> {
+    let (fixed, rest) = FixedHeader::take(message)?;
+    let version = Version::of(fixed.vers)?;
+    let (preamble, rest) = match version {
+        Version::One => (Preamble::ABSENT, rest),
+        Version::Two => Preamble::take(rest)?,
     };
-    let carries_rpc = fixed.proc <= rfc8166::NOMSG;
-    let version = match fixed.vers {
-        rfc8166::VERSION if carries_rpc && message.len() >= rfc8166::SHORTEST_BYTES => Version::One,
-        cel_v2_03::VERSION if carries_rpc && message.len() >= cel_v2_03::SHORTEST_BYTES => {
-            Version::Two
-        }
-        _ => return parse_other(fixed, message, rest, limits),
-    };
-    parse_rpc(fixed, version, message, rest, limits)
+    let (lists, payload) = Lists::glance(rest, limits)?;
+    let (xid, direction) = rpc::peek(payload)?;
+    let told = preamble
+        .direction
+        .is_none_or(|told| told == direction.code());
+    if fixed.proc != rfc8166::MSG || xid != fixed.xid || !told {
+        return None;
+    }
+    if let [read] = lists.reads
+        && (direction == Direction::Reply || !geometry::fits(read, payload.len(), limits))
+    {
+        return None;
+    }
+    let inv_handle = preamble.inv_handle(direction);
+    if inv_handle.is_some_and(|handle| !lists.hold(handle)) {
+        return None;
+    }
+    let lists = lists.directed(direction, inv_handle);
+    Some(header(fixed, version, Body::Msg(lists), message, payload))
 }
 
 /// [`parse`], for a receiver that knows what it is for this message.
@@ -218,112 +244,95 @@ pub fn check_long(
 /// What stands before the chunk lists in version two, and nowhere in version one.
 #[derive(Clone, Copy)]
 struct Preamble {
-    direction: Option<Direction>,
+    /// `rdma_direction` as it stands.
+    direction: Option<u32>,
     /// `rdma_inv_handle` as it stands: zero names none.
     inv_handle: u32,
 }
 
 impl Preamble {
-    #[inline(always)]
-    fn take(version: Version, octets: &[u8]) -> Result<(Preamble, &[u8]), Reject> {
-        if version == Version::One {
-            let absent = Preamble {
-                direction: None,
-                inv_handle: 0,
-            };
-            return Ok((absent, octets));
-        }
-        let (direction, rest) = take_word(octets).ok_or(Reject::Truncated)?;
-        let (inv_handle, rest) = take_word(rest).ok_or(Reject::Truncated)?;
-        let direction = Some(Direction::of(direction).ok_or(Reject::DirectionValue)?);
+    const ABSENT: Preamble = Preamble {
+        direction: None,
+        inv_handle: 0,
+    };
+
+    #[inline]
+    fn take(octets: &[u8]) -> Option<(Preamble, &[u8])> {
+        let ([direction, inv_handle], rest) =
+            <[U32<BigEndian>; 2]>::ref_from_prefix(octets).ok()?;
         let preamble = Preamble {
-            direction,
-            inv_handle,
+            direction: Some(direction.get()),
+            inv_handle: inv_handle.get(),
         };
-        Ok((preamble, rest))
+        Some((preamble, rest))
+    }
+
+    /// The handle to be matched with those of the lists; in a Reply there is none (V2-08).
+    #[inline]
+    fn inv_handle(self, direction: Direction) -> Option<Handle> {
+        let named = self.inv_handle != 0 && direction == Direction::Call;
+        named.then_some(Handle(self.inv_handle))
+    }
+}
+
+/// Judges any message, and names what is wrong with it.
+#[inline(never)]
+fn judge<'m>(message: &'m [u8], limits: &Limits) -> Result<Header<'m>, Reject> {
+    let Some((fixed, rest)) = FixedHeader::take(message) else {
+        return Err(Reject::Short);
+    };
+    let carries_rpc = fixed.proc <= rfc8166::NOMSG;
+    match Version::of(fixed.vers) {
+        Some(Version::One) if carries_rpc && message.len() >= rfc8166::SHORTEST_BYTES => {
+            judge_rpc(fixed, Version::One, message, rest, limits)
+        }
+        Some(Version::Two) if carries_rpc && message.len() >= cel_v2_03::SHORTEST_BYTES => {
+            judge_rpc(fixed, Version::Two, message, rest, limits)
+        }
+        Some(Version::One) => judge_one_other(fixed, message, rest),
+        Some(Version::Two) => judge_two_other(fixed, message, rest, limits),
+        None => judge_unknown(fixed, message, rest),
     }
 }
 
 /// An MSG or a NOMSG of either version: `rest` is what follows its fixed words.
-#[inline(always)]
-fn parse_rpc<'m>(
+fn judge_rpc<'m>(
     fixed: FixedHeader,
     version: Version,
     message: &'m [u8],
     rest: &'m [u8],
     limits: &Limits,
 ) -> Result<Header<'m>, Reject> {
-    let (preamble, rest) = Preamble::take(version, rest)?;
-    match Lists::glance(rest, limits) {
-        Some((lists, rest)) => conclude(fixed, version, preamble, lists, message, rest, limits),
-        None => parse_walked(fixed, version, message, limits),
-    }
-}
-
-/// [`parse_rpc`] for lists that take more than a glance.
-#[inline(never)]
-fn parse_walked<'m>(
-    fixed: FixedHeader,
-    version: Version,
-    message: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
-    let rest = message.get(FixedHeader::BYTES..).ok_or(Reject::Short)?;
-    let (preamble, rest) = Preamble::take(version, rest)?;
+    let (preamble, rest) = match version {
+        Version::One => (Preamble::ABSENT, rest),
+        Version::Two => Preamble::take(rest).ok_or(Reject::Truncated)?,
+    };
+    let declared = preamble
+        .direction
+        .map(|code| Direction::of(code).ok_or(Reject::DirectionValue))
+        .transpose()?;
     let (lists, rest) = Lists::take(rest, limits)?;
-    conclude(fixed, version, preamble, lists, message, rest, limits)
-}
-
-/// Judges an MSG or NOMSG as a whole: `rest` is what follows its lists.
-#[inline(always)]
-fn conclude<'m>(
-    fixed: FixedHeader,
-    version: Version,
-    preamble: Preamble,
-    lists: Lists<'m>,
-    message: &'m [u8],
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
     let inline = fixed.proc == rfc8166::MSG;
     let direction = if inline {
-        judge_msg(fixed.xid, preamble.direction, &lists, rest, limits)?
+        judge_msg(fixed.xid, declared, &lists, rest, limits)?
     } else {
-        judge_nomsg(preamble.direction, &lists, limits)?
+        judge_nomsg(declared, &lists, limits)?
     };
-    let inv_handle = match preamble.inv_handle {
-        0 => None,
-        // Ignored in a Reply (V2-08).
-        _ if direction == Direction::Reply => None,
-        handle if lists.hold(Handle(handle)) => Some(Handle(handle)),
-        _ => return Err(Reject::UnmatchedInvHandle),
-    };
-    let lists = ChunkLists {
-        direction,
-        inv_handle,
-        reads: lists.reads,
-        writes: lists.writes,
-        reply: lists.reply,
-    };
-    let (body, payload): (_, &[u8]) = if inline {
-        (Body::Msg(lists), rest)
+    let inv_handle = preamble.inv_handle(direction);
+    if inv_handle.is_some_and(|handle| !lists.hold(handle)) {
+        return Err(Reject::UnmatchedInvHandle);
+    }
+    let lists = lists.directed(direction, inv_handle);
+    let body = if inline {
+        Body::Msg(lists)
     } else {
-        (Body::NoMsg(lists), &[])
+        Body::NoMsg(lists)
     };
-    Ok(Header {
-        xid: fixed.xid,
-        version,
-        vers: fixed.vers,
-        credits: fixed.credits,
-        body,
-        header_bytes: message.len().wrapping_sub(rest.len()),
-        payload,
-    })
+    Ok(header(fixed, version, body, message, rest))
 }
 
 /// Judges an MSG: what follows its header must be an RPC message with the header's xid, of the
 /// declared direction if there is one, and the Read chunks must fit it.
-#[inline(always)]
 fn judge_msg(
     xid: Xid,
     declared: Option<Direction>,
@@ -351,7 +360,6 @@ fn judge_msg(
 /// Judges a NOMSG: a Call is in a position-zero Read chunk, a Reply in the Reply chunk. Version
 /// one does not declare which it is, but with a Read list it can only be a Call, and with
 /// neither a Read list nor a Reply chunk it can be nothing.
-#[inline(always)]
 fn judge_nomsg(
     declared: Option<Direction>,
     lists: &Lists<'_>,
@@ -373,24 +381,8 @@ fn judge_nomsg(
     .map(|()| direction)
 }
 
-/// Everything but an MSG or a NOMSG long enough to be one: nothing of it is on the fast path.
-#[cold]
-#[inline(never)]
-fn parse_other<'m>(
-    fixed: FixedHeader,
-    message: &'m [u8],
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
-    match fixed.vers {
-        rfc8166::VERSION => parse_one_other(fixed, message, rest),
-        cel_v2_03::VERSION => parse_two_other(fixed, message, rest, limits),
-        _ => parse_unknown(fixed, message, rest),
-    }
-}
-
 /// Everything of version one but MSG and NOMSG.
-fn parse_one_other<'m>(
+fn judge_one_other<'m>(
     fixed: FixedHeader,
     message: &'m [u8],
     rest: &'m [u8],
@@ -417,7 +409,7 @@ fn parse_one_other<'m>(
 }
 
 /// Everything of version two but MSG and NOMSG.
-fn parse_two_other<'m>(
+fn judge_two_other<'m>(
     fixed: FixedHeader,
     message: &'m [u8],
     rest: &'m [u8],
@@ -447,7 +439,7 @@ fn parse_two_other<'m>(
 }
 
 /// A version nobody here speaks: only its ERR_VERS can be understood (V1-02, V2-09).
-fn parse_unknown<'m>(
+fn judge_unknown<'m>(
     fixed: FixedHeader,
     message: &'m [u8],
     rest: &'m [u8],
@@ -477,7 +469,8 @@ fn parse_unknown<'m>(
     }
 }
 
-/// A header whose own octets are those of `message` before `rest`. No payload.
+/// A header whose own octets are those of `message` before `rest`.
+#[inline]
 fn header<'m>(
     fixed: FixedHeader,
     version: Version,
@@ -491,7 +484,10 @@ fn header<'m>(
         vers: fixed.vers,
         credits: fixed.credits,
         body,
-        header_bytes: message.len().saturating_sub(rest.len()),
-        payload: &[],
+        header_bytes: message.len().wrapping_sub(rest.len()),
+        payload: match body {
+            Body::Msg(_) => rest,
+            _ => &[],
+        },
     }
 }

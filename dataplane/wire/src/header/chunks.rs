@@ -175,6 +175,18 @@ impl<'m> Lists<'m> {
         Some((lists, rest))
     }
 
+    /// The lists of a message whose direction and handle to invalidate are known.
+    #[inline]
+    pub(super) fn directed(self, direction: Direction, inv: Option<Handle>) -> ChunkLists<'m> {
+        ChunkLists {
+            direction,
+            inv_handle: inv,
+            reads: self.reads,
+            writes: self.writes,
+            reply: self.reply,
+        }
+    }
+
     /// True when no list is there.
     #[inline]
     pub(super) fn all_absent(&self) -> bool {

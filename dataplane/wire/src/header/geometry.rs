@@ -17,7 +17,7 @@
 //!
 //! Nothing is sorted and nothing stored: the next position is looked for each time. With the
 //! Read list limited to a handful of entries that is cheaper than it sounds, and the usual
-//! case of one chunk takes no loop at all.
+//! case of one segment ([`fits`]) takes no loop at all.
 
 use crate::limits::Limits;
 use crate::reject::Reject;
@@ -32,34 +32,18 @@ pub(super) enum Body {
     PositionZero,
 }
 
+/// True when one chunk of one segment fits a payload of so many octets: what nearly every
+/// WRITE is. [`check`] says the same, and why not.
+#[inline]
+pub(super) fn fits(read: &ReadSegment, payload: usize, limits: &Limits) -> bool {
+    let (position, body) = (u64::from(read.position()), payload as u64);
+    let call = body.saturating_add(padded(u64::from(read.length())));
+    let inside = position != 0 && position.is_multiple_of(4) && position <= body;
+    inside && call <= u64::from(limits.call_bytes)
+}
+
 /// Judges a Read list that is not empty.
-#[inline]
 pub(super) fn check(reads: &[ReadSegment], body: Body, limits: &Limits) -> Result<(), Reject> {
-    match (reads, body) {
-        ([read], Body::Payload(bytes)) => check_only(read, bytes as u64, limits),
-        _ => check_all(reads, body, limits),
-    }
-}
-
-/// One chunk of one segment in an MSG: what nearly every WRITE is.
-#[inline]
-fn check_only(read: &ReadSegment, body: u64, limits: &Limits) -> Result<(), Reject> {
-    let position = read.position();
-    if !position.is_multiple_of(4) {
-        return Err(Reject::PositionUnaligned);
-    }
-    if position == 0 {
-        return Err(Reject::PositionZeroInMsg);
-    }
-    if u64::from(position) > body {
-        return Err(Reject::PositionBeyondBody);
-    }
-    within_limit(body, padded(u64::from(read.length())), limits)
-}
-
-#[cold]
-#[inline(never)]
-fn check_all(reads: &[ReadSegment], body: Body, limits: &Limits) -> Result<(), Reject> {
     if !reads.iter().all(|read| read.position().is_multiple_of(4)) {
         return Err(Reject::PositionUnaligned);
     }
@@ -88,7 +72,10 @@ fn check_all(reads: &[ReadSegment], body: Body, limits: &Limits) -> Result<(), R
         end = position.saturating_add(bytes);
         last = next;
     }
-    within_limit(body, reduced, limits)
+    if body.saturating_add(reduced) > u64::from(limits.call_bytes) {
+        return Err(Reject::CallBytes);
+    }
+    Ok(())
 }
 
 /// The least position greater than `last`.
@@ -101,15 +88,6 @@ fn next_position(reads: &[ReadSegment], last: u32) -> Option<u32> {
 fn chunk_bytes(reads: &[ReadSegment], position: u32) -> u64 {
     let segments = reads.iter().filter(|read| read.position() == position);
     segments.map(|read| u64::from(read.length())).sum()
-}
-
-/// Refuses a Call that is too long once assembled.
-#[inline]
-fn within_limit(body: u64, reduced: u64, limits: &Limits) -> Result<(), Reject> {
-    if body.saturating_add(reduced) > u64::from(limits.call_bytes) {
-        return Err(Reject::CallBytes);
-    }
-    Ok(())
 }
 
 /// `bytes` rounded up to a multiple of four.

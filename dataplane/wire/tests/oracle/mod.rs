@@ -6,10 +6,10 @@
 //! what goes back.
 
 mod judge;
-mod model;
+pub(crate) mod model;
 mod read;
 
-pub(crate) use model::{Limit, Message, Part, Seg, What};
+pub(crate) use model::{Limit, Message, Part, What};
 
 /// What the oracle thinks of a message.
 #[derive(Debug, PartialEq)]

@@ -1,7 +1,8 @@
 //! One line of text for what a message says, made twice: from the crate's views and from the
 //! oracle's numbers. The vectors carry the same text, written by hand.
 
-use crate::oracle::{Limit, Message, Seg, What};
+use crate::oracle::model::Seg;
+use crate::oracle::{Limit, Message, What};
 use rpcrdma_wire::{Body, ChunkLists, Direction, Header, Limits, PropertySet, PropertySubset};
 use rpcrdma_wire::{RawSegment, Segment};
 

@@ -59,6 +59,7 @@ fn message(version: Version, reads: u32, writes: u32) -> Vec<u8> {
 }
 
 /// What a receiver does next with a header: branches on its body and looks at its parts.
+#[inline(always)]
 fn used(header: Result<Header<'_>, Reject>) -> usize {
     match header {
         Ok(header) => match header.body {

@@ -5,12 +5,13 @@
 //! Write chunk is an array of 16-octet segments. Nothing is copied, and after the check nothing
 //! in a view can fail.
 //!
-//! It does so in two ways that must agree. [`glance`] is short straight code for the usual good
-//! message; it is inlined where it is used, and at the first doubt it sees nothing. [`judge`]
-//! takes any message and is the one that knows what is wrong with it.
+//! It does so in two ways that must agree. `glance` is short straight code for the usual good
+//! message; it is always inlined, because a header has more parts than there are registers, and
+//! of those that its user does not look at nothing is then computed; and at the first doubt it
+//! sees nothing. `judge` takes any message and is the one that knows what is wrong with it.
 //!
 //! What is judged here is what one message shows by itself: its shape, the receiver's limits,
-//! and where its Read chunks go ([`geometry`]). What needs the connection's state (credits,
+//! and where its Read chunks go (`geometry`). What needs the connection's state (credits,
 //! xids in flight, the version in force) is the engine's.
 //!
 //! Order of judgement, which decides the name when a message has several faults: length,
@@ -19,6 +20,7 @@
 mod chunks;
 mod control;
 mod geometry;
+mod judge;
 pub(crate) mod skim;
 
 pub use chunks::{ChunkLists, WriteChunks, WriteList};
@@ -28,9 +30,9 @@ use crate::limits::Limits;
 use crate::property::{PropertySet, PropertySubset};
 use crate::reject::{Reject, Role};
 use crate::types::{Direction, Handle, Procedure, Version, Xid};
-use crate::{cel_v2_03, rfc8166, rpc};
+use crate::{rfc8166, rpc};
 use chunks::Lists;
-use geometry::Body as InlineBody;
+use judge::judge;
 use zerocopy::{BigEndian, FromBytes, U32};
 
 /// The four words that begin every message of every version (RFC 8166 section 4.2), in host
@@ -58,7 +60,7 @@ impl FixedHeader {
         FixedHeader::take(message).map(|(fixed, _)| fixed)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(message: &[u8]) -> Option<(FixedHeader, &[u8])> {
         let ([xid, vers, credits, proc], rest) =
             <[U32<BigEndian>; 4]>::ref_from_prefix(message).ok()?;
@@ -154,7 +156,7 @@ impl Body<'_> {
 ///
 /// Why the message is refused; [`crate::answer`] tells what goes back. An OPTIONAL message is
 /// always refused, no option being known (V2-01); [`Optional::peek`] shows what it was.
-#[inline]
+#[inline(always)]
 pub fn parse<'m>(message: &'m [u8], limits: &Limits) -> Result<Header<'m>, Reject> {
     match glance(message, limits) {
         Some(header) => Ok(header),
@@ -162,9 +164,9 @@ pub fn parse<'m>(message: &'m [u8], limits: &Limits) -> Result<Header<'m>, Rejec
     }
 }
 
-/// What [`judge`] gives, for an MSG with at most one segment in each list and with nothing wrong:
+/// What `judge` gives, for an MSG with at most one segment in each list and with nothing wrong:
 /// nearly all traffic. `None` says only that the message has to be judged.
-#[inline]
+#[inline(always)]
 fn glance<'m>(message: &'m [u8], limits: &Limits) -> Option<Header<'m>> {
     let (fixed, rest) = FixedHeader::take(message)?;
     let version = Version::of(fixed.vers)?;
@@ -275,202 +277,8 @@ impl Preamble {
     }
 }
 
-/// Judges any message, and names what is wrong with it.
-#[inline(never)]
-fn judge<'m>(message: &'m [u8], limits: &Limits) -> Result<Header<'m>, Reject> {
-    let Some((fixed, rest)) = FixedHeader::take(message) else {
-        return Err(Reject::Short);
-    };
-    let carries_rpc = fixed.proc <= rfc8166::NOMSG;
-    match Version::of(fixed.vers) {
-        Some(Version::One) if carries_rpc && message.len() >= rfc8166::SHORTEST_BYTES => {
-            judge_rpc(fixed, Version::One, message, rest, limits)
-        }
-        Some(Version::Two) if carries_rpc && message.len() >= cel_v2_03::SHORTEST_BYTES => {
-            judge_rpc(fixed, Version::Two, message, rest, limits)
-        }
-        Some(Version::One) => judge_one_other(fixed, message, rest),
-        Some(Version::Two) => judge_two_other(fixed, message, rest, limits),
-        None => judge_unknown(fixed, message, rest),
-    }
-}
-
-/// An MSG or a NOMSG of either version: `rest` is what follows its fixed words.
-fn judge_rpc<'m>(
-    fixed: FixedHeader,
-    version: Version,
-    message: &'m [u8],
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
-    let (preamble, rest) = match version {
-        Version::One => (Preamble::ABSENT, rest),
-        Version::Two => Preamble::take(rest).ok_or(Reject::Truncated)?,
-    };
-    let declared = preamble
-        .direction
-        .map(|code| Direction::of(code).ok_or(Reject::DirectionValue))
-        .transpose()?;
-    let (lists, rest) = Lists::take(rest, limits)?;
-    let inline = fixed.proc == rfc8166::MSG;
-    let direction = if inline {
-        judge_msg(fixed.xid, declared, &lists, rest, limits)?
-    } else {
-        judge_nomsg(declared, &lists, limits)?
-    };
-    let inv_handle = preamble.inv_handle(direction);
-    if inv_handle.is_some_and(|handle| !lists.hold(handle)) {
-        return Err(Reject::UnmatchedInvHandle);
-    }
-    let lists = lists.directed(direction, inv_handle);
-    let body = if inline {
-        Body::Msg(lists)
-    } else {
-        Body::NoMsg(lists)
-    };
-    Ok(header(fixed, version, body, message, rest))
-}
-
-/// Judges an MSG: what follows its header must be an RPC message with the header's xid, of the
-/// declared direction if there is one, and the Read chunks must fit it.
-fn judge_msg(
-    xid: Xid,
-    declared: Option<Direction>,
-    lists: &Lists<'_>,
-    payload: &[u8],
-    limits: &Limits,
-) -> Result<Direction, Reject> {
-    let (own, direction) = rpc::peek_type(payload).ok_or(Reject::NoPayload)?;
-    if declared.is_some() && declared != direction {
-        return Err(Reject::DirectionMismatch);
-    }
-    let direction = direction.ok_or(Reject::MessageType)?;
-    if own != xid {
-        return Err(Reject::XidMismatch);
-    }
-    if !lists.reads.is_empty() {
-        if direction == Direction::Reply {
-            return Err(Reject::ReadsInReply);
-        }
-        geometry::check(lists.reads, InlineBody::Payload(payload.len()), limits)?;
-    }
-    Ok(direction)
-}
-
-/// Judges a NOMSG: a Call is in a position-zero Read chunk, a Reply in the Reply chunk. Version
-/// one does not declare which it is, but with a Read list it can only be a Call, and with
-/// neither a Read list nor a Reply chunk it can be nothing.
-fn judge_nomsg(
-    declared: Option<Direction>,
-    lists: &Lists<'_>,
-    limits: &Limits,
-) -> Result<Direction, Reject> {
-    let shape = match (lists.reads, lists.reply) {
-        ([], Some(_)) => Direction::Reply,
-        _ => Direction::Call,
-    };
-    let direction = declared.unwrap_or(shape);
-    match direction {
-        Direction::Call if lists.all_absent() => Err(Reject::NoLists),
-        Direction::Call if lists.reads.is_empty() => Err(Reject::NoPositionZero),
-        Direction::Call => geometry::check(lists.reads, InlineBody::PositionZero, limits),
-        Direction::Reply if !lists.reads.is_empty() => Err(Reject::ReadsInReply),
-        Direction::Reply if lists.reply.is_none() => Err(Reject::NoReplyChunk),
-        Direction::Reply => Ok(()),
-    }
-    .map(|()| direction)
-}
-
-/// Everything of version one but MSG and NOMSG.
-fn judge_one_other<'m>(
-    fixed: FixedHeader,
-    message: &'m [u8],
-    rest: &'m [u8],
-) -> Result<Header<'m>, Reject> {
-    // Only an ERROR may be shorter than 28 octets (V1-01).
-    if fixed.proc == rfc8166::ERROR && message.len() >= rfc8166::SHORTEST_ERROR_BYTES {
-        let (body, rest) = control::error_one(rest)?;
-        return Ok(header(
-            fixed,
-            Version::One,
-            Body::Error(body),
-            message,
-            rest,
-        ));
-    }
-    if message.len() < rfc8166::SHORTEST_BYTES {
-        return Err(Reject::Short);
-    }
-    Err(match fixed.proc {
-        rfc8166::MSGP => Reject::Msgp,
-        rfc8166::DONE => Reject::Done,
-        _ => Reject::UnknownProcedure,
-    })
-}
-
-/// Everything of version two but MSG and NOMSG.
-fn judge_two_other<'m>(
-    fixed: FixedHeader,
-    message: &'m [u8],
-    rest: &'m [u8],
-    limits: &Limits,
-) -> Result<Header<'m>, Reject> {
-    if message.len() < cel_v2_03::SHORTEST_BYTES {
-        return Err(Reject::Short);
-    }
-    let (body, rest) = match fixed.proc {
-        cel_v2_03::ERROR => {
-            let (body, rest) = control::error_two(rest)?;
-            if !rest.is_empty() {
-                return Err(Reject::ErrorTrailing);
-            }
-            (Body::Error(body), rest)
-        }
-        cel_v2_03::OPTIONAL => return Err(control::refuse_optional(rest)),
-        proc => {
-            let (body, rest) = control::take_properties(proc, rest, limits)?;
-            if !rest.is_empty() {
-                return Err(Reject::TrailingOctets);
-            }
-            (body, rest)
-        }
-    };
-    Ok(header(fixed, Version::Two, body, message, rest))
-}
-
-/// A version nobody here speaks: only its ERR_VERS can be understood (V1-02, V2-09).
-fn judge_unknown<'m>(
-    fixed: FixedHeader,
-    message: &'m [u8],
-    rest: &'m [u8],
-) -> Result<Header<'m>, Reject> {
-    let error = fixed.proc == rfc8166::ERROR;
-    let shortest = if error {
-        rfc8166::SHORTEST_ERROR_BYTES
-    } else {
-        rfc8166::SHORTEST_BYTES
-    };
-    if message.len() < shortest {
-        return Err(Reject::Short);
-    }
-    if !error {
-        return Err(Reject::UnknownVersion);
-    }
-    match control::error_one(rest) {
-        Ok((body @ ErrorBody::Version { .. }, rest)) => Ok(header(
-            fixed,
-            Version::One,
-            Body::Error(body),
-            message,
-            rest,
-        )),
-        Ok(_) | Err(Reject::ErrorCode) => Err(Reject::ErrorVersion),
-        Err(reject) => Err(reject),
-    }
-}
-
 /// A header whose own octets are those of `message` before `rest`.
-#[inline]
+#[inline(always)]
 fn header<'m>(
     fixed: FixedHeader,
     version: Version,

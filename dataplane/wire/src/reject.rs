@@ -9,7 +9,7 @@ macro_rules! rejects {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// Why a message was refused: what its sender got wrong. Each variant has one counter
         /// ([`Reject::index`]), one name and, by role and version, one wire answer
-        /// ([`answer`]).
+        /// ([`answer()`]).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Reject {

@@ -4,9 +4,9 @@
 //! Each list is walked entry by entry, and every entry is judged as it is met: its flag, its
 //! limit, and that its offset and length do not wrap. Lengths are summed in u64.
 //!
-//! Absent lists, and lists of one segment, are nearly all there is. [`Lists::glance`] sees
+//! Absent lists, and lists of one segment, are nearly all there is. `Lists::glance` sees
 //! those: straight code, no loop, and no reason given when it sees something else.
-//! [`Lists::take`] walks any list, those too, and is the one that says what is wrong.
+//! `Lists::take` walks any list, those too, and is the one that says what is wrong.
 
 use crate::limits::Limits;
 use crate::octets::take_word;
@@ -154,7 +154,7 @@ impl<'m> Lists<'m> {
         Ok((lists, rest))
     }
 
-    /// What [`Lists::take`] gives, for lists of at most one segment each in which nothing is
+    /// What `Lists::take` gives, for lists of at most one segment each in which nothing is
     /// wrong. `None` says only that they have to be walked.
     #[inline(always)]
     pub(super) fn glance(octets: &'m [u8], limits: &Limits) -> Option<(Lists<'m>, &'m [u8])> {
@@ -195,7 +195,7 @@ impl<'m> Lists<'m> {
 
     /// True when `handle` is one of the lists'.
     #[inline]
-    pub(super) fn hold(&self, handle: Handle) -> bool {
+    pub(super) fn hold(self, handle: Handle) -> bool {
         // The first Read is the usual one to name, or else the first Write.
         self.reads
             .first()
@@ -204,7 +204,7 @@ impl<'m> Lists<'m> {
     }
 
     #[inline(never)]
-    fn hold_any(&self, handle: Handle) -> bool {
+    fn hold_any(self, handle: Handle) -> bool {
         let among = |segments: &[RawSegment]| segments.iter().any(|s| s.handle() == handle);
         self.writes.iter().any(among)
             || self.reads.iter().any(|read| read.handle() == handle)

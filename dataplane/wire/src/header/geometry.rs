@@ -17,7 +17,7 @@
 //!
 //! Nothing is sorted and nothing stored: the next position is looked for each time. With the
 //! Read list limited to a handful of entries that is cheaper than it sounds, and the usual
-//! case of one segment ([`fits`]) takes no loop at all.
+//! case of one segment (`fits`) takes no loop at all.
 
 use crate::limits::Limits;
 use crate::reject::Reject;

@@ -16,14 +16,11 @@ use crate::phase::{ServeEvent, ServePhase};
 use crate::responder::{Incoming, STORED_PARTS, held_lists};
 use crate::work::{Io, Octets, Posted, Refused, Span, WorkError};
 use arrayvec::ArrayVec;
-use rpcrdma_wire::{
-    ChunkLists, Direction, Emitter, ErrorBody, Handle, Procedure, Segment, Version,
-};
+use rpcrdma_wire::plain::{PLAIN_BYTES, emit_plain};
+use rpcrdma_wire::{ChunkLists, Direction, ErrorBody, Handle, Segment, Version};
 
 /// A Reply's gather list: header, head, parts, padding of the last item.
 type Gather<'a> = ArrayVec<Octets<'a>, { STORED_PARTS + 1 }>;
-/// Room for a header with no chunks, either version.
-const PLAIN_BYTES: usize = 40;
 /// Room for the header of most Replies with chunks.
 const SHORT_HEADER_BYTES: usize = 256;
 
@@ -61,7 +58,9 @@ impl Connection {
             .saturating_add(reply.head.len() as u64)
             .saturating_add(tail(reply.parts).into());
         let plain = !call.chunked && total.saturating_add(PLAIN_BYTES as u64) <= limit.into();
-        self.step_serve(io, slot, ServeEvent::Answer);
+        if call.step(ServeEvent::Answer).is_err() {
+            return self.illegal(io);
+        }
         if plain && self.send_plain(io, slot, &reply) {
             return Event::None;
         }
@@ -74,21 +73,17 @@ impl Connection {
             return true;
         };
         let version = self.version.unwrap_or(Version::One);
-        let mut octets = [0; PLAIN_BYTES];
-        let mut header = Emitter::new(&mut octets);
-        header.start(version, call.xid, self.responder.grant(), Procedure::Msg);
-        header.direction(Direction::Reply, None);
-        header
-            .end_reads()
-            .end_writes()
-            .reply_chunk(None::<std::iter::Empty<Segment>>);
-        let len = header.finish().unwrap_or(0);
+        let mut room = [0; PLAIN_BYTES];
+        let grant = self.responder.grant();
+        let header = emit_plain(&mut room, version, call.xid, grant, Direction::Reply);
         let mut message = Gather::new();
-        message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
+        message.push(Octets::Bytes(header));
         if !reply.head.is_empty() {
             message.push(Octets::Bytes(reply.head));
         }
-        message.extend(reply.parts.iter().map(|part| Octets::Span(part.span)));
+        for part in reply.parts {
+            message.push(Octets::Span(part.span));
+        }
         let tail = tail(reply.parts) as usize;
         if tail > 0 {
             message.push(Octets::Bytes([0; 3].get(..tail).unwrap_or_default()));
@@ -109,14 +104,6 @@ impl Connection {
     ) -> bool {
         match io.send(message, invalidate, work_id(Kind::Reply, slot)) {
             Ok(posted) => {
-                let held = self
-                    .responder
-                    .slots
-                    .get_mut(slot)
-                    .and_then(|call| call.held.take());
-                if let Some(buffer) = held {
-                    self.repost(io, buffer);
-                }
                 self.sent(io, slot, posted, invalidate.is_some());
                 true
             }
@@ -134,15 +121,20 @@ impl Connection {
             count(&mut io.counters().sends_with_invalidate);
         }
         self.posted(posted);
-        self.step_serve(io, slot, ServeEvent::Send);
         let Some(call) = self.responder.slots.get_mut(slot) else {
             return;
         };
-        if posted == Posted::Pending {
-            call.replying = call.replying.saturating_add(1);
+        if call.step(ServeEvent::Send).is_err() {
+            self.illegal(io);
+            return;
         }
-        let (xid, done) = (call.xid, call.replying == 0);
-        self.responder.answered(xid, slot);
+        let pending = u16::from(posted == Posted::Pending);
+        call.replying = call.replying.saturating_add(pending);
+        let (held, done) = (call.held.take(), call.replying == 0);
+        if let Some(buffer) = held {
+            self.repost(io, buffer);
+        }
+        self.responder.answered(slot);
         if done {
             self.end_serve(io, slot);
         }

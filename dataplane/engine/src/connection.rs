@@ -1,9 +1,10 @@
 //! One connection: its life, its receives, and the way of each message to the requester, the
 //! responder or the properties. Start reading at [`Connection::receive`].
 
-use crate::api::{CloseReason, Event, SlotId};
+use crate::api::{CloseReason, Event};
 use crate::deferred::{Arrival, Deferred};
-use crate::ids::{Kind, unpack};
+use crate::head::{Head, NO_LISTS};
+use crate::ids::{Kind, receive_index, unpack};
 use crate::phase::{Phase, PhaseEvent};
 use crate::properties::Properties;
 use crate::receives::{Buffer, Receives};
@@ -12,7 +13,7 @@ use crate::responder::{Responder, clamp};
 use crate::setup::{FIRST_BYTES, Peer, Setup, Side, VERSION_TWO_BYTES};
 use crate::work::{Io, Posted, Refused, WorkError, WorkId};
 use rpcrdma_wire::private_data::PrivateData;
-use rpcrdma_wire::{Body, Direction, Handle, Header, Reject, Version, parse};
+use rpcrdma_wire::{Body, Direction, Handle, Header, Plain, Reject, Version, parse};
 
 /// One connection, both roles and both directions.
 ///
@@ -168,10 +169,8 @@ impl Connection {
         len: u32,
         invalidated: Option<Handle>,
     ) -> Event {
-        let Some((Kind::Receive, SlotId { index, .. })) = unpack(id) else {
-            return self.illegal(io);
-        };
-        let Some(buffer) = self.receives.completed(index) else {
+        let buffer = receive_index(id).and_then(|index| self.receives.completed(index));
+        let Some(buffer) = buffer else {
             return self.illegal(io);
         };
         if self.phase.is_over() {
@@ -191,15 +190,38 @@ impl Connection {
         self.take_message(io, arrival)
     }
 
-    /// A message is looked at.
+    /// A message is looked at. Most are plain and of the version in force, and are known by
+    /// that one look.
     #[inline]
     pub(crate) fn take_message<'m>(&mut self, io: &mut impl Io<'m>, arrival: Arrival) -> Event {
+        let message = io.octets(arrival.buffer.span.first(arrival.len));
+        match Plain::peek(message) {
+            Some(plain) if self.version == Some(plain.version) && arrival.invalidated.is_none() => {
+                let head = Head::plain(&plain, arrival.len);
+                match plain.direction {
+                    Direction::Call => self.call_arrived(io, arrival.buffer, &head, &NO_LISTS),
+                    Direction::Reply => {
+                        self.reply_arrived(io, arrival.buffer, &head, &NO_LISTS, None)
+                    }
+                }
+            }
+            _ => self.parse_message(io, arrival, message),
+        }
+    }
+
+    /// Any other message.
+    #[inline(never)]
+    fn parse_message<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        arrival: Arrival,
+        message: &'m [u8],
+    ) -> Event {
         let Arrival {
             buffer,
-            len,
             invalidated,
+            ..
         } = arrival;
-        let message = io.octets(buffer.span.first(len));
         match parse(message, &self.setup.limits) {
             Ok(header) => self.dispatch(io, buffer, &header, message, invalidated),
             Err(reject) => {
@@ -350,9 +372,11 @@ impl Connection {
         }
         match &header.body {
             Body::Msg(lists) | Body::NoMsg(lists) if is_reply => {
-                self.reply_arrived(io, buffer, header, lists, invalidated)
+                self.reply_arrived(io, buffer, &Head::of(header), lists, invalidated)
             }
-            Body::Msg(lists) | Body::NoMsg(lists) => self.call_arrived(io, buffer, header, lists),
+            Body::Msg(lists) | Body::NoMsg(lists) => {
+                self.call_arrived(io, buffer, &Head::of(header), lists)
+            }
             Body::Error(error) => {
                 self.repost(io, buffer);
                 self.error_arrived(io, header, *error)

@@ -38,6 +38,18 @@ pub(crate) fn work_id(kind: Kind, slot: SlotId) -> WorkId {
     WorkId((kind as u64) << 32 | u64::from(slot.generation) << 16 | u64::from(slot.index))
 }
 
+/// The id of the receive with this index.
+#[inline]
+pub(crate) fn receive_id(index: u16) -> WorkId {
+    WorkId(index.into())
+}
+
+/// What [`receive_id`] was given; `None` for the id of other work.
+#[inline]
+pub(crate) fn receive_index(id: WorkId) -> Option<u16> {
+    u16::try_from(id.0).ok()
+}
+
 /// What [`work_id`] was given; `None` for a number it never made.
 #[inline]
 pub(crate) fn unpack(id: WorkId) -> Option<(Kind, SlotId)> {
@@ -63,6 +75,13 @@ mod tests {
             };
             assert_eq!(unpack(work_id(kind, slot)), Some((kind, slot)));
         }
+        let slot = SlotId {
+            index: 0xfffe,
+            generation: 0,
+        };
+        assert_eq!(receive_id(slot.index), work_id(Kind::Receive, slot));
+        assert_eq!(receive_index(receive_id(slot.index)), Some(slot.index));
+        assert_eq!(receive_index(work_id(Kind::Call, slot)), None);
         assert_eq!(unpack(WorkId(7 << 32)), None);
         assert_eq!(unpack(WorkId(u64::MAX)), None);
     }

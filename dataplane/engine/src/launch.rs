@@ -10,6 +10,7 @@ use crate::requester::Outgoing;
 use crate::setup::Side;
 use crate::work::{Access, Io, Octets, Posted, Refused, Span};
 use arrayvec::ArrayVec;
+use rpcrdma_wire::plain::{PLAIN_BYTES, emit_plain};
 use rpcrdma_wire::{BackwardRequests, Direction, Emitter, Handle, Procedure, Segment, Version};
 
 /// What is exposed for one Call, in the order of the header: Reads, Writes, Reply chunk.
@@ -18,11 +19,9 @@ type Exposed = ArrayVec<Segment, MAX_SEGMENTS>;
 /// A Call's gather list: header, parts, padding of the last item.
 type Gather<'a> = ArrayVec<Octets<'a>, { MAX_PARTS + 2 }>;
 
-/// Room for a header with no chunks, either version.
-const PLAIN_BYTES: usize = 40;
-
 impl Connection {
     /// The version and the longest message for the next Call.
+    #[inline]
     fn terms(&self) -> (Version, u32) {
         (
             self.version.unwrap_or(self.setup.version_max),
@@ -32,6 +31,7 @@ impl Connection {
 
     /// The peer takes such a Call. What goes forward it must take; of backward Calls version one
     /// knows no chunks (RFC 8167 5.3), and version two what the peer has announced (V2-22).
+    #[inline]
     pub(crate) fn peer_takes(&self, parts: &[Part], results: &[Span], reply: Option<Span>) -> bool {
         if self.setup.side == Side::Client {
             return true;
@@ -52,35 +52,42 @@ impl Connection {
     }
 
     /// Sends the Call in `slot`, or leaves everything as it was.
+    #[inline]
     pub(crate) fn launch<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Result<(), Refused> {
         let (version, limit) = self.terms();
-        if self
-            .requester
-            .slots
-            .get(slot)
-            .is_some_and(|call| call.live != 0)
-        {
-            self.retire_all(io, slot);
-        }
-        let Some(call) = self.requester.slots.get(slot) else {
+        let credits = self.requester.wanted();
+        let Some(call) = self.requester.slots.get_mut(slot) else {
             return Err(Refused::Unsupported);
         };
         if call.live != 0 || call.busy != 0 {
             // What the last attempt exposed comes back first: else a Call that finds too few
             // windows would take and return them for ever.
-            return Err(Refused::Busy);
+            return match self.retire_all(io, slot) {
+                true => self.launch(io, slot),
+                false => Err(Refused::Busy),
+            };
         }
-        if call.results.is_empty() && call.reply.is_none() {
-            let total = call
-                .parts
-                .iter()
-                .map(|part| u64::from(part.span.len))
-                .sum::<u64>();
-            let total = total.saturating_add(tail(&call.parts).into());
-            if total.saturating_add(PLAIN_BYTES as u64) <= limit.into() {
-                return self.launch_plain(io, slot, version);
-            }
+        let plain_bytes = call.bytes.saturating_add(PLAIN_BYTES as u64);
+        if call.results.is_empty() && call.reply.is_none() && plain_bytes <= limit.into() {
+            let posted = call.send_plain(io, slot, version, credits)?;
+            self.posted(posted);
+            return Ok(());
         }
+        self.launch_planned(io, slot, version, limit)
+    }
+
+    /// A Call that is not plainly short.
+    #[inline(never)]
+    fn launch_planned<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        version: Version,
+        limit: u32,
+    ) -> Result<(), Refused> {
+        let Some(call) = self.requester.slots.get(slot) else {
+            return Err(Refused::Unsupported);
+        };
         let (parts, results, reply) = (&call.parts, &call.results, call.reply);
         if !self.peer_takes(parts, results, reply) {
             return Err(Refused::Unsupported);
@@ -89,37 +96,6 @@ impl Connection {
         let outline = Outline::of(version, limit, segment_bytes, parts, results, reply)
             .ok_or(Refused::Unsupported)?;
         self.launch_chunked(io, slot, version, outline)
-    }
-
-    /// The common case: a short Call, and a short Reply expected.
-    fn launch_plain<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        slot: SlotId,
-        version: Version,
-    ) -> Result<(), Refused> {
-        let credits = self.requester.wanted();
-        let Some(call) = self.requester.slots.get_mut(slot) else {
-            return Err(Refused::Unsupported);
-        };
-        let mut octets = [0; PLAIN_BYTES];
-        let mut header = Emitter::new(&mut octets);
-        header.start(version, call.xid, credits, Procedure::Msg);
-        header.direction(Direction::Call, None);
-        header
-            .end_reads()
-            .end_writes()
-            .reply_chunk(None::<std::iter::Empty<Segment>>);
-        let len = header.finish().ok_or(Refused::Unsupported)?;
-        let mut message = Gather::new();
-        message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
-        message.extend(call.parts.iter().map(|part| Octets::Span(part.span)));
-        push_tail(&mut message, &call.parts);
-        call.named = None;
-        let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
-        call.busy = call.busy.saturating_add((posted == Posted::Pending).into());
-        self.posted(posted);
-        Ok(())
     }
 
     fn launch_chunked<'m>(
@@ -203,6 +179,29 @@ impl Connection {
 }
 
 impl Outgoing {
+    /// The common case: a short Call, and a short Reply expected.
+    #[inline]
+    fn send_plain<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        version: Version,
+        credits: u32,
+    ) -> Result<Posted, Refused> {
+        let mut room = [0; PLAIN_BYTES];
+        let header = emit_plain(&mut room, version, self.xid, credits, Direction::Call);
+        let mut message = Gather::new();
+        message.push(Octets::Bytes(header));
+        for part in &self.parts {
+            message.push(Octets::Span(part.span));
+        }
+        push_tail(&mut message, &self.parts);
+        self.named = None;
+        let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
+        self.busy = self.busy.saturating_add((posted == Posted::Pending).into());
+        Ok(posted)
+    }
+
     /// Remembers what is exposed for this Call.
     fn keep_exposed(&mut self, exposed: &Exposed) {
         self.exposures.clear();

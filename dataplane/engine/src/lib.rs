@@ -31,6 +31,7 @@ mod connection;
 mod deferred;
 mod delivery;
 mod fetch;
+mod head;
 mod ids;
 mod kept;
 mod launch;

@@ -4,16 +4,23 @@
 //! or given back. [`Buffer`] is the right to a buffer that came back: not `Copy`, so it goes to
 //! exactly one of those three.
 
-use crate::api::SlotId;
-use crate::ids::{Kind, work_id};
+use crate::ids::receive_id;
 use crate::work::{Io, Refused, Span};
 
-#[derive(Clone, Copy)]
-enum Place {
-    /// No memory.
+/// Who has the memory of a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// There is none.
     Absent,
-    Posted(Span),
-    Held(Span),
+    Posted,
+    Held,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    state: State,
+    /// Its memory, unless absent.
+    span: Span,
 }
 
 /// The right to a receive buffer that is not posted.
@@ -34,8 +41,12 @@ pub(crate) struct Receives {
 
 impl Receives {
     pub(crate) fn new(count: u16) -> Self {
+        let absent = Place {
+            state: State::Absent,
+            span: Span::default(),
+        };
         Self {
-            places: vec![Place::Absent; usize::from(count)].into_boxed_slice(),
+            places: vec![absent; usize::from(count)].into_boxed_slice(),
             present: 0,
         }
     }
@@ -43,7 +54,10 @@ impl Receives {
     /// Gives place `index` its memory, held.
     pub(crate) fn put(&mut self, index: u16, span: Span) {
         if let Some(place) = self.places.get_mut(usize::from(index)) {
-            *place = Place::Held(span);
+            *place = Place {
+                state: State::Held,
+                span,
+            };
             self.present = self.present.saturating_add(1);
         }
     }
@@ -51,23 +65,12 @@ impl Receives {
     /// Posts the held buffer at `index`.
     #[inline]
     pub(crate) fn post<'m>(&mut self, io: &mut impl Io<'m>, index: u16) -> Result<(), Refused> {
-        let Some(place) = self.places.get_mut(usize::from(index)) else {
+        let place = self.places.get_mut(usize::from(index));
+        let Some(place) = place.filter(|place| place.state == State::Held) else {
             return Err(Refused::Broken);
         };
-        let Place::Held(span) = *place else {
-            return Err(Refused::Broken);
-        };
-        io.post_receive(
-            span,
-            work_id(
-                Kind::Receive,
-                SlotId {
-                    index,
-                    generation: 0,
-                },
-            ),
-        )?;
-        *place = Place::Posted(span);
+        io.post_receive(place.span, receive_id(index))?;
+        place.state = State::Posted;
         Ok(())
     }
 
@@ -85,17 +88,20 @@ impl Receives {
     #[inline]
     pub(crate) fn completed(&mut self, index: u16) -> Option<Buffer> {
         let place = self.places.get_mut(usize::from(index))?;
-        let Place::Posted(span) = *place else {
+        if place.state != State::Posted {
             return None;
-        };
-        *place = Place::Held(span);
-        Some(Buffer { index, span })
+        }
+        place.state = State::Held;
+        Some(Buffer {
+            index,
+            span: place.span,
+        })
     }
 
     /// Gives a held buffer's memory back to the pool.
     pub(crate) fn release<'m>(&mut self, io: &mut impl Io<'m>, buffer: Buffer) {
         if let Some(place) = self.places.get_mut(usize::from(buffer.index)) {
-            *place = Place::Absent;
+            place.state = State::Absent;
             self.present = self.present.saturating_sub(1);
             io.release(buffer.span);
         }
@@ -104,10 +110,10 @@ impl Receives {
     /// Gives back all that is held and not posted, when a connection could not be adopted.
     pub(crate) fn release_all<'m>(&mut self, io: &mut impl Io<'m>) {
         for place in &mut self.places {
-            if let Place::Held(span) = *place {
-                *place = Place::Absent;
+            if place.state == State::Held {
+                place.state = State::Absent;
                 self.present = self.present.saturating_sub(1);
-                io.release(span);
+                io.release(place.span);
             }
         }
     }

@@ -2,38 +2,44 @@
 
 use crate::api::{CallError, CloseReason, Event, MAX_RESULTS, SlotId};
 use crate::connection::{Connection, count};
+use crate::head::Head;
 use crate::outline::{pieces, segments};
 use crate::phase::{CallEvent, CallPhase};
 use crate::receives::Buffer;
-use crate::requester::{Outgoing, Then};
+use crate::requester::{Outgoing, Requester, Then};
 use crate::work::{Io, Span};
 use rpcrdma_wire::rpc::{self, MessageType};
 use rpcrdma_wire::segment::RawSegment;
-use rpcrdma_wire::{Body, ChunkLists, ErrorBody, Handle, Header, Version, Xid};
+use rpcrdma_wire::{ChunkLists, ErrorBody, Handle, Header, Version, Xid};
 
 /// The chunk lists of a Reply are not those of its Call.
 struct Mismatch;
 
+impl Requester {
+    /// The Call in flight with this xid.
+    #[inline]
+    fn waiting_call(&mut self, xid: Xid) -> Option<(SlotId, &mut Outgoing)> {
+        let (slot, call) = self.slots.at_mut(self.xids.find(xid)?)?;
+        matches!(call.phase, CallPhase::Sent | CallPhase::Forsaken).then_some((slot, call))
+    }
+}
+
 impl Connection {
+    #[inline]
     pub(crate) fn reply_arrived<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         buffer: Buffer,
-        header: &Header<'m>,
+        head: &Head,
         lists: &ChunkLists<'m>,
         invalidated: Option<Handle>,
     ) -> Event {
-        let Some(slot) = self.waiting_call(header.xid) else {
-            count(&mut io.counters().strays);
-            return self.drop_reply(io, buffer, invalidated);
-        };
         let segment_bytes = self.setup.segment_bytes;
-        let version = header.version;
-        let Some(call) = self.requester.slots.get_mut(slot) else {
+        let Some((slot, call)) = self.requester.waiting_call(head.xid) else {
             return self.drop_reply(io, buffer, invalidated);
         };
         if let Some(handle) = invalidated {
-            if !take_invalidated(call, handle, version) {
+            if !take_invalidated(call, handle, head.version) {
                 self.fail(io, CloseReason::WrongInvalidation);
                 self.repost(io, buffer);
                 return Event::None;
@@ -41,14 +47,16 @@ impl Connection {
             io.retired_by_peer(handle);
             count(&mut io.counters().remote_invalidations);
         }
-        let long = matches!(header.body, Body::NoMsg(_));
-        match check_lists(call, lists, long, segment_bytes) {
+        match check_lists(call, lists, head.long, segment_bytes) {
             Ok((written, reply_bytes)) => {
                 call.written = written;
-                call.body = if long {
+                call.body = if head.long {
                     call.reply.unwrap_or_default().first(reply_bytes)
                 } else {
-                    inline_body(&buffer, header)
+                    buffer
+                        .span
+                        .first(head.message_bytes)
+                        .skip(head.header_bytes)
                 };
             }
             Err(Mismatch) => {
@@ -58,33 +66,29 @@ impl Connection {
                 return Event::None;
             }
         }
-        if long {
+        call.open = false;
+        if head.long {
             self.repost(io, buffer);
         } else {
             call.held = Some(buffer);
         }
-        self.requester.xids.remove(header.xid);
+        self.requester.xids.remove(head.xid);
         self.requester.answered();
-        self.requester.grant(header.credits);
+        self.requester.grant(head.credits);
         let event = self.settle_call(io, slot, Then::Deliver);
         self.pump(io);
         event
     }
 
-    /// The Call in flight with this xid.
-    fn waiting_call(&self, xid: Xid) -> Option<SlotId> {
-        let slot = self.requester.slots.id_at(self.requester.xids.find(xid)?)?;
-        let phase = self.requester.slots.get(slot)?.phase;
-        matches!(phase, CallPhase::Sent | CallPhase::Forsaken).then_some(slot)
-    }
-
     /// A Reply to no Call. One that invalidated a handle took it from another Call (V2-19).
+    #[cold]
     fn drop_reply<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         buffer: Buffer,
         invalidated: Option<Handle>,
     ) -> Event {
+        count(&mut io.counters().strays);
         if invalidated.is_some() {
             self.fail(io, CloseReason::WrongInvalidation);
         }
@@ -123,7 +127,7 @@ impl Connection {
             self.look_again();
             return Event::None;
         }
-        let Some(slot) = self.waiting_call(header.xid) else {
+        let Some((slot, _)) = self.requester.waiting_call(header.xid) else {
             count(&mut io.counters().strays);
             return Event::None;
         };
@@ -158,13 +162,6 @@ fn take_invalidated(call: &mut Outgoing, handle: Handle, version: Version) -> bo
         }
         _ => false,
     }
-}
-
-/// The RPC message behind an inline header.
-fn inline_body(buffer: &Buffer, header: &Header<'_>) -> Span {
-    let from = u32::try_from(header.header_bytes).unwrap_or(u32::MAX);
-    let len = u32::try_from(header.payload.len()).unwrap_or(0);
-    buffer.span.skip(from).first(len)
 }
 
 /// Compares a Reply's lists with those its Call offered: what was written to each result, and

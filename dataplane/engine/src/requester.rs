@@ -8,16 +8,19 @@ use crate::api::{
     Call, CallError, CloseReason, Event, IncomingReply, MAX_PARTS, MAX_RESULTS, Part, SlotId,
 };
 use crate::connection::{Connection, count};
-use crate::outline::{MAX_SEGMENTS, Outline};
-use crate::phase::{CallEvent, CallPhase, Phase};
+use crate::outline::{MAX_SEGMENTS, Outline, tail};
+use crate::phase::{CallEvent, CallPhase, Illegal, Phase};
 use crate::receives::Buffer;
-use crate::setup::{Side, VERSION_TWO_BYTES};
+use crate::setup::{FIRST_BYTES, Side, VERSION_TWO_BYTES};
 use crate::slots::Slots;
 use crate::work::{Io, Refused, Span, WorkError};
 use crate::xids::Xids;
 use arrayvec::ArrayVec;
 use rpcrdma_wire::{Handle, Version, Xid};
 use std::collections::VecDeque;
+
+/// A Call of at most so many octets, and a header without chunks, fits into any first message.
+const SHORT_BYTES: u64 = 512;
 
 /// What a Call becomes once nothing of it is exposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,11 @@ pub(crate) struct Outgoing {
     pub(crate) phase: CallPhase,
     pub(crate) then: Then,
     pub(crate) xid: Xid,
+    /// Its xid is in the table of those in flight.
+    pub(crate) open: bool,
     pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
+    /// Octets of the whole Call, padding included.
+    pub(crate) bytes: u64,
     pub(crate) results: ArrayVec<Span, MAX_RESULTS>,
     pub(crate) reply: Option<Span>,
     /// Handles given to the peer for this Call.
@@ -62,7 +69,9 @@ impl Outgoing {
             phase: CallPhase::Free,
             then: Then::Deliver,
             xid: Xid(0),
+            open: false,
             parts: ArrayVec::new(),
+            bytes: 0,
             results: ArrayVec::new(),
             reply: None,
             exposures: ArrayVec::new(),
@@ -73,6 +82,31 @@ impl Outgoing {
             body: Span::default(),
             written: [None; MAX_RESULTS],
         }
+    }
+
+    /// Fills a slot with a Call of `bytes` octets.
+    #[inline]
+    fn seat(&mut self, call: &Call<'_>, bytes: u64) {
+        self.then = Then::Deliver;
+        self.xid = call.xid;
+        self.open = true;
+        self.bytes = bytes;
+        self.parts.clear();
+        for &part in call.parts {
+            self.parts.push(part);
+        }
+        self.results.clear();
+        for &result in call.results {
+            self.results.push(result);
+        }
+        self.reply = call.reply;
+    }
+
+    /// Moves the Call. A step that must not happen leaves it where it is, and is an error.
+    #[inline]
+    pub(crate) fn step(&mut self, event: CallEvent) -> Result<(), Illegal> {
+        self.phase = self.phase.next(event)?;
+        Ok(())
     }
 }
 
@@ -153,6 +187,7 @@ impl Connection {
     }
 
     /// True when [`Connection::submit`] would take a Call now.
+    #[inline]
     #[must_use]
     pub fn can_submit(&self) -> bool {
         let taking = matches!(self.phase, Phase::Offering | Phase::Open)
@@ -161,6 +196,7 @@ impl Connection {
     }
 
     /// True while no Call waits for a credit: another one would be sent at once.
+    #[inline]
     #[must_use]
     pub fn has_credit(&self) -> bool {
         self.requester.queue.is_empty() && self.requester.in_flight < self.requester.granted
@@ -181,48 +217,61 @@ impl Connection {
     /// [`Refused::Busy`]: no slot, or the xid is in flight. [`Refused::Unsupported`]: more parts
     /// or segments than a header can name, or a backward Call that the peer does not take.
     /// [`Refused::Broken`]: the connection takes no Calls.
+    #[inline]
     pub fn submit<'m>(&mut self, io: &mut impl Io<'m>, call: Call<'_>) -> Result<SlotId, Refused> {
         if !self.can_submit() || self.requester.xids.find(call.xid).is_some() {
-            let over = self.phase.is_over() || self.phase == Phase::Draining;
-            return Err(if over && !self.setup.replay {
-                Refused::Broken
-            } else {
-                Refused::Busy
-            });
+            return Err(self.takes_none());
         }
-        self.check(&call)?;
+        let bytes = call_bytes(call.parts);
+        let short = call.parts.len() <= MAX_PARTS && bytes <= SHORT_BYTES;
+        let plain = short && call.results.is_empty() && call.reply.is_none();
+        if !plain {
+            self.check(&call)?;
+        }
         if !self.peer_takes(call.parts, call.results, call.reply) {
             return Err(Refused::Unsupported);
         }
-        let slot = self.requester.slots.take().ok_or(Refused::Busy)?;
-        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+        let Some((slot, outgoing)) = self.requester.slots.take() else {
             return Err(Refused::Busy);
         };
-        outgoing.then = Then::Deliver;
-        outgoing.xid = call.xid;
-        outgoing.parts.clear();
-        outgoing.parts.extend(call.parts.iter().copied());
-        outgoing.results.clear();
-        outgoing.results.extend(call.results.iter().copied());
-        outgoing.reply = call.reply;
+        outgoing.seat(&call, bytes);
+        if outgoing.step(CallEvent::Submit).is_err() {
+            self.illegal(io);
+            return Err(Refused::Broken);
+        }
         self.requester.xids.insert(call.xid, slot.index);
-        self.step_call(io, slot, CallEvent::Submit);
-        self.requester.queue.push_back(slot.index);
-        self.pump(io);
+        if self.requester.queue.is_empty() && self.may_launch() {
+            match self.launch(io, slot) {
+                Ok(()) => self.launched(io, slot),
+                Err(refused) => {
+                    self.requester.queue.push_back(slot.index);
+                    self.not_launched(io, slot, refused);
+                }
+            }
+        } else {
+            self.requester.queue.push_back(slot.index);
+            self.pump(io);
+        }
         Ok(slot)
+    }
+
+    /// Why no Call is taken now.
+    #[cold]
+    fn takes_none(&self) -> Refused {
+        let over = self.phase.is_over() || self.phase == Phase::Draining;
+        if over && !self.setup.replay {
+            Refused::Broken
+        } else {
+            Refused::Busy
+        }
     }
 
     /// A Call that no message can carry is refused before it takes a slot. The smallest inline
     /// limit makes the most segments, so what passes here can always be sent.
+    #[inline(never)]
     fn check(&self, call: &Call<'_>) -> Result<(), Refused> {
         if call.parts.len() > MAX_PARTS || call.results.len() > MAX_RESULTS {
             return Err(Refused::Unsupported);
-        }
-        if call.results.is_empty() && call.reply.is_none() {
-            let total: u64 = call.parts.iter().map(|part| u64::from(part.span.len)).sum();
-            if total <= 512 {
-                return Ok(());
-            }
         }
         let outline = |limit| {
             Outline::of(
@@ -234,14 +283,22 @@ impl Connection {
                 call.reply,
             )
         };
-        match (outline(0x400), outline(VERSION_TWO_BYTES)) {
+        match (outline(FIRST_BYTES), outline(VERSION_TWO_BYTES)) {
             (Some(_), Some(_)) => Ok(()),
             _ => Err(Refused::Unsupported),
         }
     }
 
     /// Sends queued Calls while there are credits.
+    #[inline]
     pub(crate) fn pump<'m>(&mut self, io: &mut impl Io<'m>) {
+        if !self.requester.queue.is_empty() {
+            self.pump_queue(io);
+        }
+    }
+
+    #[inline(never)]
+    fn pump_queue<'m>(&mut self, io: &mut impl Io<'m>) {
         while self.may_launch()
             && let Some(&index) = self.requester.queue.front()
             && let Some(slot) = self.requester.slots.id_at(index)
@@ -249,18 +306,34 @@ impl Connection {
             match self.launch(io, slot) {
                 Ok(()) => {
                     self.requester.queue.pop_front();
-                    self.requester.in_flight = self.requester.in_flight.saturating_add(1);
-                    count(&mut io.counters().calls_out);
-                    self.step_call(io, slot, CallEvent::Launch);
+                    self.launched(io, slot);
                 }
-                Err(Refused::Busy) => return,
-                Err(Refused::Unsupported) => self.doom(io, slot),
-                Err(Refused::Broken) => {
-                    self.fail(io, CloseReason::Work(WorkError::Transport));
-                    return;
+                Err(refused) => {
+                    if !self.not_launched(io, slot, refused) {
+                        return;
+                    }
                 }
             }
         }
+    }
+
+    /// A Call was sent.
+    #[inline]
+    fn launched<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
+        self.requester.in_flight = self.requester.in_flight.saturating_add(1);
+        count(&mut io.counters().calls_out);
+        self.step_call(io, slot, CallEvent::Launch);
+    }
+
+    /// A queued Call could not be sent. True when the next one may be.
+    #[inline(never)]
+    fn not_launched<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, why: Refused) -> bool {
+        match why {
+            Refused::Busy => {}
+            Refused::Unsupported => self.doom(io, slot),
+            Refused::Broken => self.fail(io, CloseReason::Work(WorkError::Transport)),
+        }
+        why == Refused::Unsupported
     }
 
     /// A queued Call can no longer be sent: the peer has changed what it takes. It fails, with
@@ -315,15 +388,15 @@ impl Connection {
     pub(crate) fn enqueue_again<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         self.step_call(io, slot, CallEvent::Requeue);
         if let Some(outgoing) = self.requester.slots.get_mut(slot) {
-            let xid = outgoing.xid;
-            if self.requester.xids.find(xid).is_none() {
-                self.requester.xids.insert(xid, slot.index);
+            if !std::mem::replace(&mut outgoing.open, true) {
+                self.requester.xids.insert(outgoing.xid, slot.index);
             }
             self.requester.queue.push_back(slot.index);
         }
     }
 
     /// The Reply in this slot: from [`Event::Reply`] until finished.
+    #[inline]
     #[must_use]
     pub fn reply(&self, slot: SlotId) -> Option<IncomingReply> {
         let outgoing = self.requester.slots.get(slot)?;
@@ -334,6 +407,7 @@ impl Connection {
     }
 
     /// The upper layer is done with a Reply: its receive is posted again, the slot is free.
+    #[inline]
     pub fn finish<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
         match self.requester.slots.get(slot) {
             Some(outgoing) if outgoing.phase == CallPhase::Answered => self.end_call(io, slot),
@@ -372,16 +446,20 @@ impl Connection {
     }
 
     /// Frees a slot, its xid and its receive.
+    #[inline]
     pub(crate) fn end_call<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
-        self.step_call(io, slot, CallEvent::End);
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return;
         };
-        let (xid, held) = (outgoing.xid, outgoing.held.take());
-        if self.requester.xids.find(xid) == Some(slot.index) {
-            self.requester.xids.remove(xid);
+        let ended = outgoing.step(CallEvent::End);
+        let held = outgoing.held.take();
+        if std::mem::take(&mut outgoing.open) {
+            self.requester.xids.remove(outgoing.xid);
         }
         self.requester.slots.free(slot);
+        if ended.is_err() {
+            self.illegal(io);
+        }
         if let Some(buffer) = held {
             self.repost(io, buffer);
         }
@@ -392,15 +470,16 @@ impl Connection {
     /// Moves a Call; a step that must not happen ends the connection.
     #[inline]
     pub(crate) fn step_call<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, event: CallEvent) {
-        let next = self.requester.slots.get_mut(slot).map(|outgoing| {
-            let next = outgoing.phase.next(event);
-            if let Ok(phase) = next {
-                outgoing.phase = phase;
-            }
-            next
-        });
-        if !matches!(next, Some(Ok(_))) {
+        let call = self.requester.slots.get_mut(slot);
+        if call.is_none_or(|call| call.step(event).is_err()) {
             self.illegal(io);
         }
     }
+}
+
+/// Octets of a Call, the padding that may lack at its end included.
+#[inline]
+fn call_bytes(parts: &[Part]) -> u64 {
+    let bytes = parts.iter().map(|part| u64::from(part.span.len));
+    bytes.sum::<u64>().saturating_add(tail(parts).into())
 }

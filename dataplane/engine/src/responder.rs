@@ -7,15 +7,17 @@
 use crate::api::{CloseReason, Event, IncomingCall, MAX_PARTS, Part, SlotId};
 use crate::connection::{Connection, count};
 use crate::deferred::Arrival;
+use crate::head::Head;
 use crate::kept::Kept;
 use crate::layout::MAX_READS;
-use crate::phase::{Phase, ServeEvent, ServePhase};
+use crate::phase::{Illegal, Phase, ServeEvent, ServePhase};
 use crate::receives::Buffer;
 use crate::setup::Side;
 use crate::slots::Slots;
 use crate::work::{Io, Span};
 use crate::xids::Xids;
 use arrayvec::ArrayVec;
+use rpcrdma_wire::plain::header_bytes;
 use rpcrdma_wire::property::BackwardRequests;
 use rpcrdma_wire::{Body, ChunkLists, ErrorBody, Handle, Header, Limits, Version, Xid, parse};
 use std::collections::VecDeque;
@@ -33,6 +35,8 @@ pub(crate) struct Incoming {
     pub(crate) held: Option<Buffer>,
     /// Octets of the message in `held`.
     pub(crate) message_bytes: u32,
+    /// Its xid is that of a Call in flight: it uses a credit.
+    open: bool,
     /// It brought chunk lists.
     pub(crate) chunked: bool,
     pub(crate) inv_handle: Option<Handle>,
@@ -61,6 +65,7 @@ impl Incoming {
             xid: Xid(0),
             held: None,
             message_bytes: 0,
+            open: false,
             chunked: false,
             inv_handle: None,
             assembled: None,
@@ -73,6 +78,30 @@ impl Incoming {
             replying: 0,
             limit: 0,
         }
+    }
+
+    /// Fills a slot with a Call that came in `buffer`.
+    #[inline]
+    fn seat(&mut self, buffer: Buffer, head: &Head, lists: &ChunkLists<'_>, chunked: bool) {
+        self.xid = head.xid;
+        self.message_bytes = head.message_bytes;
+        self.message = buffer
+            .span
+            .first(head.message_bytes)
+            .skip(head.header_bytes);
+        self.held = Some(buffer);
+        self.open = true;
+        self.chunked = chunked;
+        self.inv_handle = lists.inv_handle;
+        self.posted = 0;
+        self.writes_posted = 0;
+    }
+
+    /// Moves the Call. A step that must not happen leaves it where it is, and is an error.
+    #[inline]
+    pub(crate) fn step(&mut self, event: ServeEvent) -> Result<(), Illegal> {
+        self.phase = self.phase.next(event)?;
+        Ok(())
     }
 }
 
@@ -153,9 +182,11 @@ impl Responder {
 
     /// The Call has its answer: its credit is the peer's again.
     #[inline]
-    pub(crate) fn answered(&mut self, xid: Xid, slot: SlotId) {
-        if self.xids.find(xid) == Some(slot.index) {
-            self.xids.remove(xid);
+    pub(crate) fn answered(&mut self, slot: SlotId) {
+        if let Some(call) = self.slots.get_mut(slot)
+            && std::mem::take(&mut call.open)
+        {
+            self.xids.remove(call.xid);
             self.in_flight = self.in_flight.saturating_sub(1);
         }
     }
@@ -196,29 +227,30 @@ impl Connection {
             .extend(suspects.iter().copied().take(SUSPECTS));
     }
 
+    #[inline]
     pub(crate) fn call_arrived<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         buffer: Buffer,
-        header: &Header<'m>,
+        head: &Head,
         lists: &ChunkLists<'m>,
     ) -> Event {
-        if self.phase == Phase::Draining && !self.responder.kept.holds(header.xid) {
+        if self.phase == Phase::Draining && !self.responder.kept.holds(head.xid) {
             count(&mut io.counters().drained_calls);
             self.repost(io, buffer);
             self.end_if_quiet(io);
             return Event::None;
         }
-        if self.responder.xids.find(header.xid).is_some() {
+        if self.responder.xids.find(head.xid).is_some() {
             count(&mut io.counters().duplicate_calls);
             self.repost(io, buffer);
             return Event::None;
         }
         let chunked = !lists.reads.is_empty() || !lists.writes.is_empty() || lists.reply.is_some();
-        if let Some(error) = self.policy(header.xid, header.version, chunked) {
+        if let Some(error) = self.policy(head.xid, head.version, chunked) {
             count(&mut io.counters().calls_refused);
             self.repost(io, buffer);
-            self.send_error(io, header.version.code(), header.xid, error);
+            self.send_error(io, head.version.code(), head.xid, error);
             return Event::None;
         }
         let in_flight = self.responder.in_flight.saturating_add(self.deferred.len());
@@ -227,21 +259,26 @@ impl Connection {
             self.repost(io, buffer);
             return Event::None;
         }
-        let Some(slot) = self.responder.slots.take() else {
-            let len = u32::try_from(message_bytes(header)).unwrap_or(u32::MAX);
+        let Some((slot, call)) = self.responder.slots.take() else {
             self.deferred.push(Arrival {
                 buffer,
-                len,
+                len: head.message_bytes,
                 invalidated: None,
             });
             return Event::None;
         };
-        self.seat(slot, buffer, header, lists, chunked);
-        if let Some(kept) = self.responder.kept.take(header.xid) {
+        call.seat(buffer, head, lists, chunked);
+        self.responder.in_flight = self.responder.in_flight.saturating_add(1);
+        self.responder.xids.insert(head.xid, slot.index);
+        if !self.responder.kept.is_empty()
+            && let Some(kept) = self.responder.kept.take(head.xid)
+        {
             return self.answer_retry(io, slot, kept);
         }
         if lists.reads.is_empty() {
-            self.step_serve(io, slot, ServeEvent::Arrive);
+            if call.step(ServeEvent::Arrive).is_err() {
+                return self.illegal(io);
+            }
             count(&mut io.counters().calls_in);
             return Event::Call(slot);
         }
@@ -252,32 +289,6 @@ impl Connection {
             return Event::None;
         }
         self.fetch_first(io)
-    }
-
-    /// Puts a Call into its slot.
-    fn seat<'m>(
-        &mut self,
-        slot: SlotId,
-        buffer: Buffer,
-        header: &Header<'m>,
-        lists: &ChunkLists<'m>,
-        chunked: bool,
-    ) {
-        self.responder.in_flight = self.responder.in_flight.saturating_add(1);
-        self.responder.xids.insert(header.xid, slot.index);
-        let Some(call) = self.responder.slots.get_mut(slot) else {
-            return;
-        };
-        let from = u32::try_from(header.header_bytes).unwrap_or(u32::MAX);
-        let len = u32::try_from(header.payload.len()).unwrap_or(0);
-        call.xid = header.xid;
-        call.message_bytes = from.saturating_add(len);
-        call.message = buffer.span.skip(from).first(len);
-        call.held = Some(buffer);
-        call.chunked = chunked;
-        call.inv_handle = lists.inv_handle;
-        call.posted = 0;
-        call.writes_posted = 0;
     }
 
     /// Why a Call is answered by an error at once.
@@ -303,34 +314,54 @@ impl Connection {
     }
 
     /// The Call in this slot: from [`Event::Call`] until answered or abandoned.
+    #[inline]
     #[must_use]
     pub fn call<'m>(&self, io: &impl Io<'m>, slot: SlotId) -> Option<IncomingCall> {
         let call = self.responder.slots.get(slot)?;
         if call.phase != ServePhase::Serving {
             return None;
         }
-        let (mut write_bytes, mut reply_chunk_bytes, mut header) = (0u64, None, 0usize);
-        let version = self.version.unwrap_or(Version::One);
-        if call.chunked
-            && let Some(lists) = held_lists(io, call, &self.setup.limits)
-        {
-            let room = |chunk: &[_]| crate::delivery::room(chunk);
-            write_bytes = lists.writes.iter().map(room).sum();
-            reply_chunk_bytes = lists.reply.map(room);
-            header = crate::delivery::reply_header_bytes(version, &lists);
-        } else if !call.chunked {
-            header = rpcrdma_wire::emit::message_bytes(version, 0, 0, 0, None);
-        }
-        let header = u32::try_from(header).unwrap_or(u32::MAX);
-        let octets = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-        Some(IncomingCall {
+        let incoming = IncomingCall {
             message: call.message,
             xid: call.xid,
-            inline_bytes: self.peer.receive_bytes.saturating_sub(header),
-            write_bytes: octets(write_bytes),
-            reply_chunk_bytes: reply_chunk_bytes.map(octets),
+            inline_bytes: 0,
+            write_bytes: 0,
+            reply_chunk_bytes: None,
             backward: self.setup.side == Side::Client,
+        };
+        let version = self.version.unwrap_or(Version::One);
+        if call.chunked {
+            return Some(self.with_rooms(io, call, version, incoming));
+        }
+        Some(IncomingCall {
+            inline_bytes: self
+                .peer
+                .receive_bytes
+                .saturating_sub(header_bytes(version)),
+            ..incoming
         })
+    }
+
+    /// A Call with what its chunks, and its peer's receives, have room for.
+    fn with_rooms<'m>(
+        &self,
+        io: &impl Io<'m>,
+        call: &Incoming,
+        version: Version,
+        incoming: IncomingCall,
+    ) -> IncomingCall {
+        let octets = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let room = |chunk: &[_]| crate::delivery::room(chunk);
+        let lists = held_lists(io, call, &self.setup.limits);
+        let header = lists.map_or(0, |lists| {
+            crate::delivery::reply_header_bytes(version, &lists) as u64
+        });
+        IncomingCall {
+            inline_bytes: self.peer.receive_bytes.saturating_sub(octets(header)),
+            write_bytes: octets(lists.map_or(0, |lists| lists.writes.iter().map(room).sum())),
+            reply_chunk_bytes: lists.and_then(|lists| lists.reply).map(room).map(octets),
+            ..incoming
+        }
     }
 
     /// Gives a Call up: no Reply will be sent, its buffers are free. With `error` the peer is
@@ -358,19 +389,22 @@ impl Connection {
 
     /// Frees a slot and all it holds. None of it may be in use by the fabric.
     pub(crate) fn end_serve<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
-        self.step_serve(io, slot, ServeEvent::End);
         let Some(call) = self.responder.slots.get_mut(slot) else {
             return;
         };
-        let (xid, held) = (call.xid, call.held.take());
+        let ended = call.step(ServeEvent::End);
         for memory in call.memory.iter_mut().chain([&mut call.assembled]) {
             if let Some(span) = memory.take() {
                 io.release(span);
             }
         }
         call.parts.clear();
-        self.responder.answered(xid, slot);
+        let held = call.held.take();
+        self.responder.answered(slot);
         self.responder.slots.free(slot);
+        if ended.is_err() {
+            self.illegal(io);
+        }
         if !self.deferred.is_empty() {
             self.look_again();
         }
@@ -383,14 +417,8 @@ impl Connection {
     /// Moves a Call; a step that must not happen ends the connection.
     #[inline]
     pub(crate) fn step_serve<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, event: ServeEvent) {
-        let next = self.responder.slots.get_mut(slot).map(|call| {
-            let next = call.phase.next(event);
-            if let Ok(phase) = next {
-                call.phase = phase;
-            }
-            next
-        });
-        if !matches!(next, Some(Ok(_))) {
+        let call = self.responder.slots.get_mut(slot);
+        if call.is_none_or(|call| call.step(event).is_err()) {
             self.illegal(io);
         }
     }
@@ -424,11 +452,6 @@ impl Connection {
             self.end_serve(io, slot);
         }
     }
-}
-
-/// Octets of a whole message.
-fn message_bytes(header: &Header<'_>) -> usize {
-    header.header_bytes.saturating_add(header.payload.len())
 }
 
 /// The chunk lists of a held Call.

@@ -19,14 +19,17 @@ impl Connection {
         slot: SlotId,
         then: Then,
     ) -> Event {
-        self.step_call(io, slot, CallEvent::Answer);
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return Event::None;
         };
+        if outgoing.step(CallEvent::Answer).is_err() {
+            return self.illegal(io);
+        }
         if outgoing.then != Then::Cancel {
             outgoing.then = then;
         }
-        if self.retire_all(io, slot) {
+        let quiet = outgoing.live == 0 && outgoing.busy == 0;
+        if quiet || self.retire_all(io, slot) {
             self.conclude(io, slot)
         } else {
             Event::None

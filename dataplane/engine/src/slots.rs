@@ -3,9 +3,25 @@
 use crate::api::SlotId;
 
 struct Entry<T> {
+    /// Odd while the slot is in use: no id ever has an even one, so that one comparison tells an
+    /// id that is stale.
     generation: u16,
-    used: bool,
     value: T,
+}
+
+impl<T> Entry<T> {
+    #[inline]
+    fn used(&self) -> bool {
+        self.generation & 1 == 1
+    }
+
+    #[inline]
+    fn id(&self, index: u16) -> SlotId {
+        SlotId {
+            index,
+            generation: self.generation,
+        }
+    }
 }
 
 /// Slots for one kind of RPC of one connection.
@@ -19,7 +35,6 @@ impl<T> Slots<T> {
     pub(crate) fn new(count: u16, mut make: impl FnMut() -> T) -> Self {
         let entry = |_| Entry {
             generation: 0,
-            used: false,
             value: make(),
         };
         Self {
@@ -28,26 +43,21 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Takes a free slot.
+    /// Takes a free slot, with what its last use has left in it.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<SlotId> {
+    pub(crate) fn take(&mut self) -> Option<(SlotId, &mut T)> {
         let index = self.free.pop()?;
         let entry = self.entries.get_mut(usize::from(index))?;
-        entry.used = true;
-        Some(SlotId {
-            index,
-            generation: entry.generation,
-        })
+        entry.generation = entry.generation.wrapping_add(1);
+        Some((entry.id(index), &mut entry.value))
     }
 
     /// Frees a slot; its id, and every copy of it, is stale from now on.
     #[inline]
     pub(crate) fn free(&mut self, id: SlotId) {
         if let Some(entry) = self.entries.get_mut(usize::from(id.index))
-            && entry.used
             && entry.generation == id.generation
         {
-            entry.used = false;
             entry.generation = entry.generation.wrapping_add(1);
             self.free.push(id.index);
         }
@@ -57,33 +67,35 @@ impl<T> Slots<T> {
     #[inline]
     pub(crate) fn get(&self, id: SlotId) -> Option<&T> {
         let entry = self.entries.get(usize::from(id.index))?;
-        (entry.used && entry.generation == id.generation).then_some(&entry.value)
+        (entry.generation == id.generation).then_some(&entry.value)
     }
 
     /// The slot, unless the id is stale.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: SlotId) -> Option<&mut T> {
         let entry = self.entries.get_mut(usize::from(id.index))?;
-        (entry.used && entry.generation == id.generation).then_some(&mut entry.value)
+        (entry.generation == id.generation).then_some(&mut entry.value)
     }
 
     /// The id of the slot in use at `index`.
     #[inline]
     pub(crate) fn id_at(&self, index: u16) -> Option<SlotId> {
         let entry = self.entries.get(usize::from(index))?;
-        entry.used.then_some(SlotId {
-            index,
-            generation: entry.generation,
-        })
+        entry.used().then(|| entry.id(index))
+    }
+
+    /// The slot in use at `index`, with its id.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, index: u16) -> Option<(SlotId, &mut T)> {
+        let entry = self.entries.get_mut(usize::from(index))?;
+        let id = entry.id(index);
+        entry.used().then_some((id, &mut entry.value))
     }
 
     /// The ids of all slots in use, looked up as the walk goes on.
     pub(crate) fn first_used(&self, mut wanted: impl FnMut(&T) -> bool) -> Option<SlotId> {
         self.entries.iter().zip(0u16..).find_map(|(entry, index)| {
-            (entry.used && wanted(&entry.value)).then_some(SlotId {
-                index,
-                generation: entry.generation,
-            })
+            (entry.used() && wanted(&entry.value)).then(|| entry.id(index))
         })
     }
 

@@ -114,23 +114,28 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
+    /// Multiples of the table's length meet in one place often.
+    fn scatter(n: u16) -> u32 {
+        let n = u32::from(n);
+        n.wrapping_mul(0x4000_0000) ^ (n / 4)
+    }
+
     proptest! {
         #[test]
-        fn behaves_as_a_map(steps in prop::collection::vec((0u32..40, any::<bool>()), 0..400)) {
+        fn behaves_as_a_map(steps in prop::collection::vec((0u16..40, any::<bool>()), 0..400)) {
             let mut table = Xids::new(40);
             let mut model = HashMap::new();
             for (n, insert) in steps {
-                // Multiples of the table's length meet in one place often.
-                let xid = n.wrapping_mul(0x4000_0000) ^ (n / 4);
+                let xid = scatter(n);
                 if insert && !model.contains_key(&xid) {
-                    table.insert(Xid(xid), n as u16);
-                    model.insert(xid, n as u16);
+                    table.insert(Xid(xid), n);
+                    model.insert(xid, n);
                 } else {
                     table.remove(Xid(xid));
                     model.remove(&xid);
                 }
-                for n in 0u32..40 {
-                    let xid = n.wrapping_mul(0x4000_0000) ^ (n / 4);
+                for n in 0u16..40 {
+                    let xid = scatter(n);
                     prop_assert_eq!(table.find(Xid(xid)), model.get(&xid).copied());
                 }
             }

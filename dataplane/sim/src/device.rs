@@ -25,6 +25,8 @@ pub struct Faults {
     pub send_depth: usize,
     /// Octets of the arena.
     pub memory_bytes: usize,
+    /// The peer invalidates what it was not told to, and when.
+    pub hostile_peer: bool,
 }
 
 impl Default for Faults {
@@ -35,6 +37,7 @@ impl Default for Faults {
             windows: 1 << 10,
             send_depth: 256,
             memory_bytes: 4 << 20,
+            hostile_peer: false,
         }
     }
 }
@@ -60,7 +63,11 @@ pub(crate) enum Task {
         from: Piece,
         to: Segment,
     },
-    Retire(Handle),
+    Retire {
+        handle: Handle,
+        /// The peer was faster: there is nothing to end any more, which is an error.
+        stale: bool,
+    },
 }
 
 impl Task {
@@ -69,7 +76,7 @@ impl Task {
         let pieces: &[Piece] = match self {
             Task::Send { message, .. } => message,
             Task::Write { from, .. } => std::slice::from_ref(from),
-            Task::Read { .. } | Task::Retire(_) => &[],
+            Task::Read { .. } | Task::Retire { .. } => &[],
         };
         let read = match self {
             Task::Read { into, .. } => Some(*into),
@@ -210,7 +217,7 @@ impl Device {
 
     /// Work was carried out, or failed.
     pub(crate) fn finish(&mut self, work: Work, result: Result<(), WorkError>) {
-        if let Task::Retire(handle) = work.task {
+        if let Task::Retire { handle, .. } = work.task {
             self.exposures.retired(handle);
         }
         self.finished.push_back(Finished { work, result });

@@ -70,17 +70,18 @@ impl Exposures {
             .then(|| exposure.span.skip(from).first(segment.length))
     }
 
-    /// The end of an exposure is posted. `broken`: on a connection that is over, where what the
-    /// peer invalidated wrongly is still there to be ended.
-    pub fn retiring(&mut self, handle: Handle, broken: bool) {
+    /// The end of an exposure is posted. False when the peer has invalidated it meanwhile, which
+    /// is for `hostile` peers to do, or the reason why a connection is over.
+    pub fn retiring(&mut self, handle: Handle, hostile: bool) -> bool {
         let Some(exposure) = self.current.get_mut(&handle.0) else {
             panic!("{handle:?} ended twice, or never made");
         };
         match exposure.state {
             State::Live => exposure.state = State::Retiring,
-            State::TakenByPeer if broken => {}
+            State::TakenByPeer if hostile => return false,
             state => panic!("{handle:?} retired in state {state:?}"),
         }
+        true
     }
 
     /// The end of an exposure is reached.
@@ -105,6 +106,19 @@ impl Exposures {
         let state = self.current.get(&handle.0).map(|exposure| exposure.state);
         assert_eq!(state, Some(State::TakenByPeer), "{handle:?}");
         self.retired(handle);
+    }
+
+    /// The handle is in force, and its end is not posted.
+    #[must_use]
+    pub fn is_live(&self, handle: Handle) -> bool {
+        let exposure = self.current.get(&handle.0);
+        exposure.is_some_and(|exposure| exposure.state == State::Live)
+    }
+
+    /// Everything ends: for a peer that has no engine to keep count.
+    pub fn forget(&mut self) {
+        self.gone.extend(self.current.keys());
+        self.current.clear();
     }
 
     /// Handles that have not ended.

@@ -19,10 +19,13 @@
 pub mod chance;
 pub mod device;
 pub mod exposures;
+pub mod fiend;
+pub mod hostile;
 pub mod ledger;
 pub mod link;
 pub mod memory;
 pub mod message;
 pub mod node;
 pub mod plan;
+pub mod victim;
 pub mod world;

@@ -89,8 +89,11 @@ impl<'m> Link<'m> {
         let Some(work) = self.ends[end].queue.pop_front() else {
             return false;
         };
-        if let Task::Retire(_) = work.task {
-            self.ends[end].finish(work, Ok(()));
+        if let Task::Retire { stale, .. } = work.task {
+            match stale {
+                true => self.fail(end, work, WorkError::LocalProtection),
+                false => self.ends[end].finish(work, Ok(())),
+            }
             return true;
         }
         if self.down || self.ends[1 - end].state != State::Up {
@@ -143,7 +146,7 @@ impl<'m> Link<'m> {
                     .copy_from_slice(&octets);
                 Ok(())
             }
-            Task::Retire(_) => Ok(()),
+            Task::Retire { .. } => Ok(()),
         }
     }
 
@@ -358,9 +361,10 @@ impl<'m> Io<'m> for Desk<'_, 'm> {
         if due > 0 && device.chance.one_in(device.faults.busy_one_in) {
             return Err(Refused::Busy);
         }
-        device.exposures.retiring(handle, broken);
-        let task = Task::Retire(handle);
-        if self.at_once() {
+        let hostile = broken || device.faults.hostile_peer;
+        let stale = !device.exposures.retiring(handle, hostile) && !broken;
+        let task = Task::Retire { handle, stale };
+        if !stale && self.at_once() {
             self.device().exposures.retired(handle);
             return Ok(Posted::Done);
         }

@@ -4,7 +4,7 @@
 use crate::chance::Chance;
 use crate::ledger::{Ledger, Outcome};
 use crate::link::{Desk, Link};
-use crate::message::{Rpc, check_same};
+use crate::message::{Message, Rpc, check_same};
 use rpcrdma_engine::{
     Call, CloseReason, Connection, Decision, Event, Io, Part, PropertyEvent, Refused, Reply, Setup,
     SlotId, Span, Values, Verdict,
@@ -345,7 +345,7 @@ impl Node {
             self.connection.abandon(desk, slot, true)
         } else {
             let rpc = ledger.rpc(1 - self.end, xid);
-            let Some((head, parts, memory)) = lay_out(desk, rpc, chance.one_in(2)) else {
+            let Some((head, parts, memory)) = lay_out(desk, &rpc.reply, chance.one_in(2)) else {
                 return;
             };
             let reply = Reply {
@@ -426,12 +426,12 @@ impl Node {
     }
 }
 
-fn release_all(desk: &mut Desk<'_, '_>, blocks: impl Iterator<Item = Span>) {
+pub(crate) fn release_all(desk: &mut Desk<'_, '_>, blocks: impl Iterator<Item = Span>) {
     blocks.for_each(|block| desk.release(block));
 }
 
 /// Memory for results and Reply.
-fn rooms(
+pub(crate) fn rooms(
     desk: &mut Desk<'_, '_>,
     results: &[u32],
     reply: Option<u32>,
@@ -450,12 +450,12 @@ fn rooms(
 }
 
 /// A Reply in one block of memory; its first field in ordinary memory where `headed`.
-fn lay_out(
+pub(crate) fn lay_out(
     desk: &mut Desk<'_, '_>,
-    rpc: &Rpc,
+    reply: &Message,
     headed: bool,
 ) -> Option<(Vec<u8>, Vec<Part>, Option<Span>)> {
-    let fields = &rpc.reply.0;
+    let fields = &reply.0;
     let (head, rest) = match headed {
         true => (fields[0].octets.clone(), &fields[1..]),
         false => (Vec::new(), &fields[..]),

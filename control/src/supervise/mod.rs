@@ -141,6 +141,12 @@ impl Supervisor {
         }
     }
 
+    /// The memory fabric its fronts and services listen in, for peers in this process.
+    #[must_use]
+    pub fn fabric(&self) -> MemoryFabric {
+        self.fabric.clone()
+    }
+
     /// Where each back listens, by name.
     #[must_use]
     pub fn back_addresses(&self) -> Vec<(String, SocketAddr)> {

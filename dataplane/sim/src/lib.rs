@@ -27,5 +27,6 @@ pub mod memory;
 pub mod message;
 pub mod node;
 pub mod plan;
+pub mod scene;
 pub mod victim;
 pub mod world;

@@ -120,6 +120,20 @@ impl<'m> Link<'m> {
         self.sever();
     }
 
+    /// The first retirement that is posted at an end will fail.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    pub fn fail_next_retirement(&mut self, end: usize) {
+        let mut tasks = self.ends[end].queue.iter_mut().map(|work| &mut work.task);
+        let stale = tasks.find_map(|task| match task {
+            Task::Retire { stale, .. } => Some(stale),
+            _ => None,
+        });
+        *stale.expect("a retirement") = true;
+    }
+
     fn carry_out(&mut self, end: usize, task: &Task) -> Result<(), WorkError> {
         match task {
             Task::Send {

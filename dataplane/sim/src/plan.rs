@@ -4,7 +4,7 @@ use crate::chance::Chance;
 use crate::device::Faults;
 use crate::message::Sizes;
 use rpcrdma_engine::{Setup, Side};
-use rpcrdma_wire::{BackwardRequests, Version};
+use rpcrdma_wire::{BackwardRequests, Limits, Version};
 
 /// Things that happen besides RPCs, each once in so many steps; zero is never.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,6 +132,12 @@ fn any_setup(chance: &mut Chance, side: Side, credits: u16, backward_credits: u1
         backward: chance.pick(&levels),
         remote_invalidate: chance.one_in(2),
         segment_bytes: chance.pick(&[1 << 30, 5000, 2500]),
+        // As many as an engine ever makes.
+        limits: Limits {
+            read_segments: 24,
+            chunk_segments: 24,
+            ..Limits::default()
+        },
         kept_bytes: chance.pick(&[0, 30_000, 8 << 20]),
         kept_ticks: 3,
         ..Setup::new(side)

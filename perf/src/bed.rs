@@ -81,6 +81,8 @@ impl Wanted {
 
 type Endpoint = <MemoryPort as Port>::Endpoint;
 type LoadLine = Line<Endpoint, End>;
+/// What makes an lcore, on the thread that will turn it.
+type Make = Box<dyn FnOnce() -> std::io::Result<Lcore<MemoryPort, End>> + Send>;
 
 /// How the lcores are driven.
 enum Drive {
@@ -110,6 +112,10 @@ pub struct Bed {
     adopted: HashMap<ConnectionNumber, SeatId>,
     running: usize,
     done: usize,
+    #[expect(
+        clippy::vec_box,
+        reason = "they are lent as boxes, and come back as them"
+    )]
     sessions: Vec<Box<Session<End>>>,
 }
 
@@ -167,12 +173,7 @@ impl Bed {
     }
 
     /// A port with its arena, and what makes the lcore for it.
-    fn station(
-        &mut self,
-    ) -> Result<(
-        LoadLine,
-        impl FnOnce() -> std::io::Result<Lcore<MemoryPort, End>> + Send + use<>,
-    )> {
+    fn station(&mut self) -> Result<(LoadLine, Make)> {
         let bytes = self.wanted.arena_bytes();
         let arena = Arc::new(Arena::map(bytes, Hugepages::Try)?);
         arena.prefault()?;
@@ -197,7 +198,7 @@ impl Bed {
             .with_context(|| format!("{source} octets to READ from: at most {LONGEST}"))?;
         self.sources.push(source);
         let make = move || Lcore::new(link, port, arena, pool, Idle::Spin);
-        Ok((line, make))
+        Ok((line, Box::new(make)))
     }
 
     fn connect_all(&mut self) -> Result<()> {
@@ -237,7 +238,14 @@ impl Bed {
         })?;
         let endpoint = self.fabric.take(connection, self.ports[server])?;
         let end = End::Service(Service::new(self.sources[server], self.wanted.depth));
-        let served = self.adopt(server, connection, endpoint, PrivateData::find(&client_data), Side::Server, end)?;
+        let served = self.adopt(
+            server,
+            connection,
+            endpoint,
+            PrivateData::find(&client_data),
+            Side::Server,
+            end,
+        )?;
         self.fabric.accept(connection, &private)?;
 
         for _ in 0..2 {
@@ -271,7 +279,10 @@ impl Bed {
             connection: Connection::new(self.wanted.setup(side)),
             upper,
         });
-        if self.lines[lcore].adopt(number, endpoint, peer, session).is_err() {
+        if self.lines[lcore]
+            .adopt(number, endpoint, peer, session)
+            .is_err()
+        {
             bail!("the lcore has no seat for another connection");
         }
         let seat = self.wait("a seat", |bed| bed.adopted.remove(&number))?;

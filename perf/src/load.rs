@@ -6,6 +6,7 @@
 //! the same slot: nothing else happens in between.
 
 use crate::workload::Workload;
+use arrayvec::ArrayVec;
 use hdrhistogram::Histogram;
 use quanta::Clock;
 use rpcrdma_engine::{
@@ -75,6 +76,8 @@ pub enum Notice {
 /// One Call to be made over and over.
 struct Lane {
     memory: Span,
+    /// The Call's parts, in that memory.
+    parts: ArrayVec<Part, 3>,
     /// For an eligible result.
     result: Option<Span>,
     /// For a Reply too long to come inline.
@@ -162,6 +165,7 @@ impl Load {
         self.workload.lay_out(io, memory, at);
         Some(Lane {
             memory,
+            parts: self.workload.parts(memory),
             result,
             reply,
             started: 0,
@@ -177,13 +181,12 @@ impl Load {
             return;
         };
         io.fill(lane.memory, &xid.0.to_be_bytes());
-        let parts: arrayvec::ArrayVec<Part, 3> = self.workload.parts(lane.memory);
         let results = lane.result.as_slice();
         let submitted = conn.submit(
             io,
             Call {
                 xid,
-                parts: &parts,
+                parts: &lane.parts,
                 results,
                 reply: lane.reply,
             },
@@ -258,6 +261,7 @@ impl Load {
         }
     }
 
+    #[inline]
     fn is_right<'m>(&self, io: &impl Io<'m>, reply: &IncomingReply, slot: SlotId) -> bool {
         let at = self.lane_of.get(usize::from(slot.index));
         let Some(&at) = at else {
@@ -338,6 +342,7 @@ impl rpcrdma_upper::Upper for Load {
         }
     }
 
+    #[inline]
     fn has_notice(&self) -> bool {
         self.notice.is_some()
     }

@@ -18,7 +18,7 @@ const WARM_UP: Duration = Duration::from_millis(300);
 fn main() -> ExitCode {
     let Command::Run(run) = Args::parse().command;
     match measure(&run) {
-        Ok(errors) if errors == 0 => ExitCode::SUCCESS,
+        Ok(0) => ExitCode::SUCCESS,
         Ok(errors) => {
             eprintln!("rpcrdma-perf: {errors} call(s) failed or were answered wrongly");
             ExitCode::FAILURE

@@ -14,8 +14,9 @@ use std::time::{Duration, SystemTime};
 /// The floor measured in the same run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Floor {
-    /// Median of a raw Send and Receive, there and back, on the same fabric, nanoseconds.
-    pub latency_ns_p50: u64,
+    /// Median of a raw Send and Receive, there and back, on the same fabric, nanoseconds; null
+    /// where there are no two processors to measure it between.
+    pub latency_ns_p50: Option<u64>,
     /// What one processor copies from the working set's source to its destination, octets a second.
     pub memcpy_bytes_per_second: u64,
 }
@@ -79,8 +80,8 @@ pub struct Report {
     pub latency_ns: Percentiles,
     /// What the same machine does at best, measured right before.
     pub floor: Floor,
-    /// Median latency over the floor's.
-    pub latency_ratio: f64,
+    /// Median latency over the floor's, where that is known.
+    pub latency_ratio: Option<f64>,
     /// Payload moved over what one processor copies; null without payload.
     pub bandwidth_ratio: Option<f64>,
 }
@@ -131,9 +132,11 @@ impl Report {
             bytes_per_second: rate(bytes),
             latency_ns,
             floor,
-            latency_ratio: ratio(latency_ns.p50, floor.latency_ns_p50),
+            latency_ratio: floor
+                .latency_ns_p50
+                .map(|floor| ratio(latency_ns.p50, floor)),
             bandwidth_ratio: (bytes > 0)
-                .then(|| rate(bytes) / rate_of(floor.memcpy_bytes_per_second)),
+                .then(|| rate(bytes) / rate_of(floor.memcpy_bytes_per_second.max(1))),
         }
     }
 
@@ -170,19 +173,25 @@ impl Report {
             si(self.bytes_per_second, "B"),
             self.errors
         );
-        let _ = write!(
-            text,
-            "\n  floor, same run: Send/Receive there and back {} us (median is {:.2} times that), \
-             memcpy {}/s{}\n",
-            micros(self.floor.latency_ns_p50),
-            self.latency_ratio,
-            si(rate_of(self.floor.memcpy_bytes_per_second), "B"),
-            self.bandwidth_ratio
-                .map_or_else(String::new, |ratio| format!(
-                    " (payload is {ratio:.2} of that)"
-                ))
-        );
+        text.push_str(&self.floor_line());
         text
+    }
+
+    fn floor_line(&self) -> String {
+        let mut text = String::from("\n  floor, same run: ");
+        if let (Some(ns), Some(ratio)) = (self.floor.latency_ns_p50, self.latency_ratio) {
+            let _ = write!(
+                text,
+                "Send/Receive there and back {} us (median is {ratio:.2} times that), ",
+                micros(ns)
+            );
+        }
+        let rate = si(rate_of(self.floor.memcpy_bytes_per_second), "B");
+        let _ = write!(text, "memcpy {rate}/s");
+        if let Some(ratio) = self.bandwidth_ratio {
+            let _ = write!(text, " (payload is {ratio:.2} of that)");
+        }
+        text + "\n"
     }
 
     /// Writes the JSON document.
@@ -228,5 +237,107 @@ fn si(value: f64, unit: &str) -> String {
     match steps.iter().find(|(size, _)| value >= *size) {
         Some((size, prefix)) => format!("{:.2} {prefix}{unit}", value / size),
         None => format!("{value:.0} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    const TIME: Duration = Duration::from_secs(2);
+
+    fn conditions(workload: Workload, size: u32) -> Conditions {
+        Conditions {
+            workload,
+            size,
+            depth: 4,
+            connections: 1,
+            lcores: 2,
+            version: 2,
+            time: TIME,
+        }
+    }
+
+    /// A thousand Calls, of 1 to 1,000 microseconds.
+    fn measured() -> Measured {
+        let mut measured = Measured::new(3);
+        for us in 1..=1000 {
+            measured.latency.saturating_record(us * 1000);
+            measured.calls += 1;
+        }
+        measured
+    }
+
+    fn floor(latency_ns_p50: Option<u64>) -> Floor {
+        Floor {
+            latency_ns_p50,
+            memcpy_bytes_per_second: 1_000_000,
+        }
+    }
+
+    #[test]
+    fn figures_are_held_against_the_floor() {
+        let report = Report::new(
+            conditions(Workload::Read(500), 500),
+            &measured(),
+            floor(Some(100_000)),
+        );
+        assert!((report.calls_per_second - 500.0).abs() < 1e-9);
+        assert!((report.bytes_per_second - 250_000.0).abs() < 1e-9);
+        assert!((report.bandwidth_ratio.expect("payload") - 0.25).abs() < 1e-9);
+        let ratio = report.latency_ratio.expect("a floor");
+        assert!((ratio - 5.0).abs() < 0.01, "{ratio}");
+        let latency = report.latency_ns;
+        // Three figures, and one rank up or down.
+        let within = |ns: u64, us: u64| ns.abs_diff(us * 1000) <= 2 * us;
+        assert!(within(latency.p50, 500) && within(latency.p90, 900));
+        assert!(within(latency.p99, 990) && within(latency.p999, 999));
+        assert!(within(latency.max, 1000));
+        let table = report.table();
+        assert!(table.contains("500"), "{table}");
+        assert!(table.contains("(payload is 0.25 of that)"), "{table}");
+    }
+
+    #[test]
+    fn what_there_is_not_is_null() {
+        let report = Report::new(conditions(Workload::Null, 0), &measured(), floor(None));
+        let json = serde_json::to_value(&report).expect("a document");
+        assert!(json["latency_ratio"].is_null() && json["bandwidth_ratio"].is_null());
+        assert!(json["floor"]["latency_ns_p50"].is_null());
+        assert_eq!(json["floor"]["memcpy_bytes_per_second"], 1_000_000);
+        assert!(!report.table().contains("there and back"));
+    }
+
+    #[test]
+    fn nothing_measured_is_no_division_by_zero() {
+        let nothing = Floor {
+            latency_ns_p50: Some(0),
+            memcpy_bytes_per_second: 0,
+        };
+        let report = Report::new(conditions(Workload::Read(1), 1), &Measured::new(3), nothing);
+        assert_eq!(report.latency_ratio, Some(0.0));
+        assert_eq!(report.bandwidth_ratio, None);
+    }
+
+    #[test]
+    fn the_log_is_one_that_others_read() {
+        let path = std::env::temp_dir().join(format!("rpcrdma-perf-{}.hlog", std::process::id()));
+        write_log(&path, &measured().latency, TIME).expect("a file");
+        let log = std::fs::read(&path).expect("what was written");
+        std::fs::remove_file(&path).expect("ours");
+        let mut intervals = IntervalLogIterator::new(&log).filter_map(|entry| match entry {
+            Ok(LogEntry::Interval(interval)) => Some(interval.duration()),
+            _ => None,
+        });
+        assert_eq!(intervals.next(), Some(TIME));
+        assert_eq!(intervals.next(), None);
+    }
+
+    #[test]
+    fn figures_are_said_with_their_prefix() {
+        let said = [12.0, 12_345.0, 1.5e6, 2e9].map(|value| si(value, "B"));
+        assert_eq!(said, ["12 B", "12.35 kB", "1.50 MB", "2.00 GB"]);
+        assert_eq!(micros(1_234_567), "1234.567");
     }
 }

@@ -8,7 +8,11 @@ use rpcrdma_wire::Xid;
 use rpcrdma_wire::rpc::{CALL_BYTES, REPLY_BYTES, emit_call};
 
 /// Octets of a Call's head.
-const CALL: u32 = CALL_BYTES as u32;
+const CALL: u32 = 40;
+const _: () = assert!(CALL as usize == CALL_BYTES);
+/// Octets of a successful Reply's head.
+const REPLY: u32 = 24;
+const _: () = assert!(REPLY as usize == REPLY_BYTES);
 /// WRITE's arguments before the data: whether to sum it, and its length.
 const WRITE_HEAD: u32 = 8;
 
@@ -33,6 +37,15 @@ impl Workload {
             Workload::Null => 0,
             Workload::Echo(size) => u64::from(size) * 2,
             Workload::Read(size) | Workload::Write(size) => size.into(),
+        }
+    }
+
+    /// Octets of the one block that a Call moves.
+    #[must_use]
+    pub fn block_bytes(self) -> u32 {
+        match self {
+            Workload::Null => 0,
+            Workload::Echo(size) | Workload::Read(size) | Workload::Write(size) => size,
         }
     }
 
@@ -70,12 +83,11 @@ impl Workload {
     /// Octets of the Reply without its eligible result.
     #[must_use]
     pub fn reply_bytes(self) -> u32 {
-        let head = REPLY_BYTES as u32;
         match self {
-            Workload::Null => head,
-            Workload::Echo(size) => head + 4 + padded(size),
-            Workload::Read(_) => head + 4,
-            Workload::Write(_) => head + 8,
+            Workload::Null => REPLY,
+            Workload::Echo(size) => REPLY + 4 + padded(size),
+            Workload::Read(_) => REPLY + 4,
+            Workload::Write(_) => REPLY + 8,
         }
     }
 
@@ -163,7 +175,10 @@ impl Workload {
         lane: u32,
         result: impl FnOnce(u32) -> Option<&'m [u8]>,
     ) -> bool {
-        let succeeded = body.get(4..REPLY_BYTES) == Some(&SUCCESS);
+        let succeeded = body
+            .first_chunk::<REPLY_BYTES>()
+            .and_then(|head| head.last_chunk())
+            .is_some_and(|behind_xid| *behind_xid == SUCCESS);
         let word = |at: usize| {
             let octets = body.get(at..)?.first_chunk()?;
             Some(u32::from_be_bytes(*octets))

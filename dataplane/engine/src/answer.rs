@@ -27,6 +27,7 @@ const SHORT_HEADER_BYTES: usize = 256;
 impl Connection {
     /// Answers a Call. A stale slot's reply is dropped, its memory released all the same; one
     /// of more than [`MAX_PARTS`] parts is no reply: the Call is abandoned, with an error.
+    #[inline]
     pub fn answer<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: Reply<'_>) -> Event {
         let over = self.phase.is_over();
         let limit = self.peer.receive_bytes;
@@ -68,6 +69,7 @@ impl Connection {
     }
 
     /// The common case: no chunks, and it fits. False when there was no room to send it.
+    #[inline]
     fn send_plain<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: &Reply<'_>) -> bool {
         let Some(call) = self.responder.slots.get(slot) else {
             return true;
@@ -95,6 +97,7 @@ impl Connection {
     ///
     /// In this order a Send without room leaves the Call as it was. The grant is covered all the
     /// same: one receive at a time is missing, and two more than the grant are posted.
+    #[inline]
     fn send_reply<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -115,6 +118,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn sent<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, posted: Posted, invalidate: bool) {
         count(&mut io.counters().replies_out);
         if invalidate {
@@ -142,6 +146,7 @@ impl Connection {
     }
 
     /// Keeps a Reply in its slot, then sends it in as many steps as it takes.
+    #[inline(never)]
     fn store<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: &Reply<'_>) -> Event {
         let head = u32::try_from(reply.head.len()).unwrap_or(u32::MAX);
         let tail = tail(reply.parts);

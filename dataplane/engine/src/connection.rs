@@ -162,6 +162,7 @@ impl Connection {
 
     /// A receive completed with a message of `len` octets. `invalidated` is the handle of ours
     /// that the peer's Send With Invalidate took away.
+    #[inline]
     pub fn receive<'m>(
         &mut self,
         io: &mut impl Io<'m>,

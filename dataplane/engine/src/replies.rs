@@ -25,7 +25,7 @@ impl Requester {
 }
 
 impl Connection {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reply_arrived<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -98,20 +98,20 @@ impl Connection {
 
     /// Nothing is exposed any more: the Reply can be trusted, and goes up. That of a long Reply
     /// is looked at only now, since until now the peer could still write it.
+    #[inline]
     pub(crate) fn deliver<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
-        let Some(call) = self.requester.slots.get(slot) else {
+        let Some(call) = self.requester.slots.get_mut(slot) else {
             return Event::None;
         };
-        if call.held.is_none() {
-            let is_reply = rpc::peek(io.octets(call.body)) == Some((call.xid, MessageType::Reply));
-            if !is_reply {
-                count(&mut io.counters().bad_replies);
-                count(&mut io.counters().calls_failed);
-                self.end_call(io, slot);
-                return Event::Failed(slot, CallError::System);
-            }
+        if call.held.is_none() && !call.is_answered_at_length(io) {
+            count(&mut io.counters().bad_replies);
+            count(&mut io.counters().calls_failed);
+            self.end_call(io, slot);
+            return Event::Failed(slot, CallError::System);
         }
-        self.step_call(io, slot, CallEvent::Deliver);
+        if call.step(CallEvent::Deliver).is_err() {
+            return self.illegal(io);
+        }
         count(&mut io.counters().replies_in);
         Event::Reply(slot)
     }
@@ -150,6 +150,14 @@ impl Connection {
     }
 }
 
+impl Outgoing {
+    /// What is in the memory for a long Reply is a Reply to this Call.
+    #[inline(never)]
+    fn is_answered_at_length<'m>(&self, io: &impl Io<'m>) -> bool {
+        rpc::peek(io.octets(self.body)) == Some((self.xid, MessageType::Reply))
+    }
+}
+
 /// Takes note that the peer invalidated `handle`. False when it was not to: version two names
 /// the one handle, in version one it must be of this Call (V2-19).
 fn take_invalidated(call: &mut Outgoing, handle: Handle, version: Version) -> bool {
@@ -166,6 +174,7 @@ fn take_invalidated(call: &mut Outgoing, handle: Handle, version: Version) -> bo
 
 /// Compares a Reply's lists with those its Call offered: what was written to each result, and
 /// to the Reply chunk.
+#[inline(always)]
 fn check_lists(
     call: &Outgoing,
     lists: &ChunkLists<'_>,

@@ -97,6 +97,23 @@ impl Incoming {
         self.writes_posted = 0;
     }
 
+    /// It has memory of the pool.
+    #[inline]
+    fn owns_memory(&self) -> bool {
+        let [first, second] = &self.memory;
+        first.is_some() || second.is_some() || self.assembled.is_some()
+    }
+
+    /// Gives its memory back to the pool.
+    #[inline(never)]
+    fn release_memory<'m>(&mut self, io: &mut impl Io<'m>) {
+        for memory in self.memory.iter_mut().chain([&mut self.assembled]) {
+            if let Some(span) = memory.take() {
+                io.release(span);
+            }
+        }
+    }
+
     /// Moves the Call. A step that must not happen leaves it where it is, and is an error.
     #[inline]
     pub(crate) fn step(&mut self, event: ServeEvent) -> Result<(), Illegal> {
@@ -227,7 +244,7 @@ impl Connection {
             .extend(suspects.iter().copied().take(SUSPECTS));
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call_arrived<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -292,6 +309,7 @@ impl Connection {
     }
 
     /// Why a Call is answered by an error at once.
+    #[inline]
     fn policy(&self, xid: Xid, version: Version, chunked: bool) -> Option<ErrorBody> {
         let refused = match version {
             Version::One => ErrorBody::Chunk,
@@ -388,15 +406,14 @@ impl Connection {
     }
 
     /// Frees a slot and all it holds. None of it may be in use by the fabric.
+    #[inline]
     pub(crate) fn end_serve<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         let Some(call) = self.responder.slots.get_mut(slot) else {
             return;
         };
         let ended = call.step(ServeEvent::End);
-        for memory in call.memory.iter_mut().chain([&mut call.assembled]) {
-            if let Some(span) = memory.take() {
-                io.release(span);
-            }
+        if call.owns_memory() {
+            call.release_memory(io);
         }
         call.parts.clear();
         let held = call.held.take();

@@ -13,6 +13,7 @@ use crate::work::{Io, Posted, Refused, WorkError};
 
 impl Connection {
     /// The Call has its answer, whatever that is: ends its exposures, then does `then`.
+    #[inline]
     pub(crate) fn settle_call<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -97,12 +98,25 @@ impl Connection {
     }
 
     /// Nothing uses the Call's memory any more: what was decided for it happens.
+    #[inline]
     fn conclude<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
-        let over = self.phase.is_over();
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return Event::None;
         };
         outgoing.exposures.clear();
+        if outgoing.then == Then::Deliver && !self.phase.is_over() {
+            return self.deliver(io, slot);
+        }
+        self.conclude_otherwise(io, slot)
+    }
+
+    /// Anything but a Reply on a connection that stands.
+    #[inline(never)]
+    fn conclude_otherwise<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+        let over = self.phase.is_over();
+        let Some(outgoing) = self.requester.slots.get(slot) else {
+            return Event::None;
+        };
         let then = match outgoing.then {
             // A Reply, or an invalidation, that came with the connection's end is not to be trusted.
             Then::Deliver | Then::NeedRoom { .. } if over => self.after_loss(),

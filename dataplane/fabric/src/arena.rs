@@ -21,6 +21,7 @@
 
 use crate::Span;
 use crate::mapping::Mapping;
+use crate::short;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ptr::NonNull;
 
@@ -148,11 +149,7 @@ impl Arena {
         }
         // SAFETY: `from` is readable, the destination is inside the mapping; they do not
         // overlap, because no slice over the destination lives.
-        unsafe {
-            start
-                .as_ptr()
-                .copy_from_nonoverlapping(from.as_ptr(), from.len())
-        };
+        unsafe { short::copy(from.as_ptr(), start.as_ptr(), from.len()) };
         true
     }
 
@@ -169,7 +166,7 @@ impl Arena {
             return false;
         };
         // SAFETY: the source is inside the mapping, the destination is the caller's promise.
-        unsafe { to.copy_from_nonoverlapping(start.as_ptr(), len) };
+        unsafe { short::copy(start.as_ptr(), to, len) };
         true
     }
 
@@ -189,7 +186,7 @@ impl Arena {
             return false;
         }
         // SAFETY: the source is the caller's promise, the destination is inside the mapping.
-        unsafe { start.as_ptr().copy_from_nonoverlapping(from, len as usize) };
+        unsafe { short::copy(from, start.as_ptr(), len as usize) };
         true
     }
 

@@ -19,6 +19,8 @@ pub mod connect;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod mapping;
 pub mod pool;
+#[expect(unsafe_code, reason = "raw memory is this module's job")]
+pub mod short;
 
 pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};
 pub use rpcrdma_wire::{Handle, Segment};

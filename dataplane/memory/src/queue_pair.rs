@@ -254,7 +254,7 @@ impl QueuePair {
     }
 
     /// Sends a message if the peer has a receive and the ring has room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn attempt(
         &mut self,
         lane: &mut Lane,

@@ -34,8 +34,10 @@
 
 use crate::padded::Padded;
 use rpcrdma_fabric::arena::Arena;
+use rpcrdma_fabric::short;
 use rpcrdma_fabric::{Handle, Octets, Span};
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -86,24 +88,38 @@ impl Lines {
         self.0.len() as u64 - 1
     }
 
-    /// The first octet of a line, good for as many octets as follow it in the array.
+    /// The line at a position.
     #[inline]
-    fn line(&self, position: u64) -> *mut u8 {
+    fn at(&self, position: u64) -> At<'_> {
         let index = usize::try_from(position & self.mask()).unwrap_or(0);
         // The address comes from the whole array, so that a record may go beyond one line.
         let all = self.0.as_ptr().cast::<u8>().cast_mut();
         // SAFETY: masked to an index of the array.
-        unsafe { all.add(index * LINE) }
+        let start = unsafe { all.add(index * LINE) };
+        At(start, PhantomData)
     }
+}
 
-    /// Commit word (0) or the other header word (1) of the record at a line.
+/// A line of the array: its first octet, good for as many octets as follow it in the array.
+#[derive(Clone, Copy)]
+struct At<'a>(*mut u8, PhantomData<&'a Lines>);
+
+impl<'a> At<'a> {
+    /// Commit word (0) or the other header word (1) of the record that begins here.
     #[inline]
-    fn word(&self, position: u64, which: usize) -> &AtomicU64 {
+    fn word(self, which: usize) -> &'a AtomicU64 {
         // SAFETY: the line has eight words.
-        let word = unsafe { self.line(position).cast::<u64>().add(which) };
-        // SAFETY: aligned, inside the array that `self` owns. Other accesses to these octets
+        let word = unsafe { self.0.cast::<u64>().add(which) };
+        // SAFETY: aligned, inside the array that outlives 'a. Other accesses to these octets
         // that are not atomic (message octets of another lap) are ordered by `head`.
         unsafe { AtomicU64::from_ptr(word) }
+    }
+
+    /// The message of the record that begins here.
+    #[inline]
+    fn message(self) -> *mut u8 {
+        // SAFETY: a record has at least its header.
+        unsafe { self.0.add(HEADER) }
     }
 }
 
@@ -219,21 +235,20 @@ impl Writer {
     ///
     /// All spans must be inside `arena` and the lengths must sum up to that of the room; what
     /// does not fit is not copied.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, room: Room, to: Heading, message: &[Octets<'_>], arena: &Arena) {
         if room.at != self.tail {
             self.skip_to(room.at);
         }
-        self.gather(room, message, arena);
-        let lines = &self.ring.lines;
         let next = room.at + room.lines;
-        lines.word(next, 0).store(0, Ordering::Relaxed);
+        let record = self.ring.lines.at(room.at);
+        self.ring.lines.at(next).word(0).store(0, Ordering::Relaxed);
+        gather(record, room.len, message, arena);
         let handle = to.invalidated.map_or(0, |handle| handle.0);
         let rest = u64::from(to.generation) << 32 | u64::from(handle);
-        lines.word(room.at, 1).store(rest, Ordering::Relaxed);
-        lines
-            .word(room.at, 0)
-            .store(commit_word(to, room.len), Ordering::Release);
+        record.word(1).store(rest, Ordering::Relaxed);
+        let word = commit_word(to, room.len);
+        record.word(0).store(word, Ordering::Release);
         self.tail = next;
     }
 
@@ -241,45 +256,44 @@ impl Writer {
     #[cold]
     fn skip_to(&self, at: u64) {
         let lines = &self.ring.lines;
-        lines.word(at, 0).store(0, Ordering::Relaxed);
-        lines
-            .word(self.tail, 0)
-            .store(COMMITTED | SKIP, Ordering::Release);
-    }
-
-    #[inline]
-    fn gather(&self, room: Room, message: &[Octets<'_>], arena: &Arena) {
-        // SAFETY: a record has at least its header.
-        let mut to = unsafe { self.ring.lines.line(room.at).add(HEADER) };
-        let mut left = room.len as usize;
-        for part in message {
-            let len = match part {
-                Octets::Bytes(bytes) if bytes.len() <= left => {
-                    // SAFETY: so many octets are left in the room, which the reader does not
-                    // read before the commit, and which is never given out as a slice.
-                    unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-                    bytes.len()
-                }
-                Octets::Span(span) if span.len as usize <= left => {
-                    // SAFETY: as above; an arena is not in a ring.
-                    let inside = unsafe { arena.copy_out(*span, to) };
-                    debug_assert!(inside, "spans are checked before");
-                    span.len as usize
-                }
-                _ => {
-                    debug_assert!(false, "a message longer than its room");
-                    return;
-                }
-            };
-            // SAFETY: still in the room, or one past its end.
-            to = unsafe { to.add(len) };
-            left -= len;
-        }
+        lines.at(at).word(0).store(0, Ordering::Relaxed);
+        let skip = lines.at(self.tail).word(0);
+        skip.store(COMMITTED | SKIP, Ordering::Release);
     }
 
     /// Asks to be woken when the reader makes room; ask for room once more afterwards.
     pub(crate) fn starve(&self) {
         self.ring.starved.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Copies a message of `len` octets behind the header of its record.
+#[inline(always)]
+fn gather(record: At<'_>, len: u32, message: &[Octets<'_>], arena: &Arena) {
+    let mut to = record.message();
+    let mut left = len as usize;
+    for part in message {
+        let len = match part {
+            Octets::Bytes(bytes) if bytes.len() <= left => {
+                // SAFETY: so many octets are left in the room, which the reader does not read
+                // before the commit, and which is never given out as a slice.
+                unsafe { short::copy(bytes.as_ptr(), to, bytes.len()) };
+                bytes.len()
+            }
+            Octets::Span(span) if span.len as usize <= left => {
+                // SAFETY: as above; an arena is not in a ring.
+                let inside = unsafe { arena.copy_out(*span, to) };
+                debug_assert!(inside, "spans are checked before");
+                span.len as usize
+            }
+            _ => {
+                debug_assert!(false, "a message longer than its room");
+                return;
+            }
+        };
+        // SAFETY: still in the room, or one past its end.
+        to = unsafe { to.add(len) };
+        left -= len;
     }
 }
 
@@ -321,14 +335,24 @@ impl Reader {
         if word & SKIP != 0 {
             word = self.skip()?;
         }
-        let rest = self.ring.lines.word(self.head, 1).load(Ordering::Relaxed);
+        let rest = self
+            .ring
+            .lines
+            .at(self.head)
+            .word(1)
+            .load(Ordering::Relaxed);
         Some(record(word, rest))
     }
 
     /// The commit word at the head, if it is there.
     #[inline]
     fn commit_word(&self) -> Option<u64> {
-        let word = self.ring.lines.word(self.head, 0).load(Ordering::Acquire);
+        let word = self
+            .ring
+            .lines
+            .at(self.head)
+            .word(0)
+            .load(Ordering::Acquire);
         (word != 0).then_some(word)
     }
 
@@ -343,8 +367,7 @@ impl Reader {
     /// Copies a peeked message to the start of `span`; false when it does not fit there.
     #[inline]
     pub(crate) fn copy(&self, record: Record, arena: &Arena, span: Span) -> bool {
-        // SAFETY: a record has at least its header.
-        let from = unsafe { self.ring.lines.line(self.head).add(HEADER).cast_const() };
+        let from = self.ring.lines.at(self.head).message().cast_const();
         // SAFETY: the record's octets are whole (its commit word was read) and stay until
         // `advance`; the span is a posted receive, over which no slice lives.
         unsafe { arena.copy_in(span, from, record.len) }

@@ -23,6 +23,7 @@ use crate::counters::Counters;
 use crate::xdr::{Cursor, padding};
 use crate::{Upper, Watch};
 use rpcrdma_engine::{CloseReason, Connection, Event, Io, Part, Reply, SlotId, Span};
+use rpcrdma_wire::Xid;
 use rpcrdma_wire::rpc::{CALL_BYTES, CallHeader, RPC_VERSION};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -178,20 +179,36 @@ impl Service {
     }
 
     /// Answers a Call; false: it waits for memory.
+    #[inline]
     fn serve<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId) -> bool {
         let Some(call) = conn.call(io, slot) else {
             return true;
         };
         let message = io.octets(call.message);
-        if let Some(head) = null_reply(message) {
-            say(conn, io, slot, &head);
-            return true;
+        match null_reply(message) {
+            Some(head) => {
+                say(conn, io, slot, &head);
+                true
+            }
+            None => self.serve_other(conn, io, slot, call.xid, message),
         }
+    }
+
+    /// Any Call but a NULL in its usual form.
+    #[inline(never)]
+    fn serve_other<'m>(
+        &mut self,
+        conn: &mut Connection,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        whose: Xid,
+        message: &[u8],
+    ) -> bool {
         let Some(header) = CallHeader::parse(message) else {
             conn.abandon(io, slot, true);
             return true;
         };
-        let xid = call.xid.0.to_be_bytes();
+        let xid = whose.0.to_be_bytes();
         match request(&header, message) {
             Ok(Request::Null) => say(conn, io, slot, &success(xid)),
             Ok(Request::Read { offset, count }) => {
@@ -210,7 +227,7 @@ impl Service {
             Ok(Request::Echo(data)) => return self.echo(conn, io, slot, xid, data),
             Err(error) => {
                 self.counters.local_errors += 1;
-                say(conn, io, slot, &answers::short(call.xid, error));
+                say(conn, io, slot, &answers::short(whose, error));
             }
         }
         true
@@ -354,6 +371,7 @@ impl Upper for Service {
         }
     }
 
+    #[inline]
     fn has_notice(&self) -> bool {
         false
     }

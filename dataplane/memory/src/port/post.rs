@@ -85,9 +85,10 @@ impl MemoryPort {
         if pair.phase != Phase::Established || !pair.waiting.is_empty() || faults.is_some() {
             return self.post_send_slowly(number, message, len, invalidate, id);
         }
-        let Some(lane) = lanes.get_mut(pair.lane).filter(|_| !pair.is_severed()) else {
+        if pair.is_severed() {
             return Err(Refused::Broken);
-        };
+        }
+        let lane = lanes.get_mut(pair.lane).ok_or(Refused::Broken)?;
         match pair.attempt(lane, message, len, invalidate, &shared.arena) {
             Attempt::Done => Ok(Posted::Done),
             other => self.settle_send(number, message, len, invalidate, id, other),
@@ -156,10 +157,11 @@ impl MemoryPort {
                 Octets::Span(_) => return Err(Refused::Unsupported),
             };
         }
-        match u32::try_from(len) {
-            Ok(len) if len <= self.limits.message_bytes => Ok(len),
-            _ => Err(Refused::Unsupported),
+        if len > u64::from(self.limits.message_bytes) {
+            return Err(Refused::Unsupported);
         }
+        #[expect(clippy::cast_possible_truncation, reason = "compared with 32 bits")]
+        Ok(len as u32)
     }
 
     /// Whether a queue pair can send, read and write now.

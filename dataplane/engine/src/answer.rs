@@ -298,7 +298,6 @@ impl Connection {
         call.replying = call.replying.saturating_sub(1);
         if call.replying == 0 && call.phase == ServePhase::Lingering {
             self.end_serve(io, slot);
-            self.end_if_quiet(io);
         }
         Event::None
     }

@@ -260,13 +260,15 @@ impl Connection {
         }
         self.attention |=
             self.phase.is_over() || self.responder.has_stalled() || self.requester.waits();
-        match kind {
+        let event = match kind {
             Kind::Read => self.read_done(io, slot),
             Kind::Write | Kind::Reply => self.reply_work_done(io, slot),
             Kind::Retire => self.retire_done(io, slot, result),
             Kind::Call => self.call_work_done(io, slot),
             Kind::Control | Kind::Receive => Event::None,
-        }
+        };
+        self.end_if_quiet(io);
+        event
     }
 
     /// The fabric says that the connection is gone.
@@ -467,13 +469,15 @@ impl Connection {
         io.disconnect();
     }
 
-    /// A draining connection ends when nothing is in flight either way.
+    /// A draining connection ends when nothing is in flight either way, the error that may have
+    /// been the last answer included.
     #[inline]
     pub(crate) fn end_if_quiet<'m>(&mut self, io: &mut impl Io<'m>) {
         if self.phase == Phase::Draining
             && self.requester.is_empty()
             && self.responder.is_empty()
             && self.deferred.is_empty()
+            && self.outstanding == 0
         {
             self.fail(io, CloseReason::Local);
         }

@@ -257,3 +257,6 @@ pub(crate) fn only_handle(lists: &ChunkLists<'_>) -> Option<Handle> {
     let first = handles.next()?;
     handles.all(|handle| handle == first).then_some(first)
 }
+
+#[cfg(test)]
+mod tests;

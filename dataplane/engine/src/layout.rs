@@ -166,3 +166,6 @@ fn cut(fill: Fill, begins: u32, ends: u32, target: Segment) -> Option<(u32, Segm
         },
     ))
 }
+
+#[cfg(test)]
+mod tests;

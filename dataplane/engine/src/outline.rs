@@ -170,3 +170,6 @@ impl Outline {
         (header_fits && self.segments <= MAX_SEGMENTS).then_some(self)
     }
 }
+
+#[cfg(test)]
+mod tests;

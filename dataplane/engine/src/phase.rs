@@ -159,7 +159,7 @@ impl CallPhase {
             (Settling | Starved, E::Requeue) => Queued,
             (Sent, E::Forsake) => Forsaken,
             (Settling, E::Forsake) => Settling,
-            (Queued | Settling | Answered | Starved, E::End) => Free,
+            (Settling | Answered | Starved, E::End) => Free,
             _ => return Err(Illegal),
         })
     }

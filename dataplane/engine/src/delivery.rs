@@ -259,4 +259,8 @@ pub(crate) fn only_handle(lists: &ChunkLists<'_>) -> Option<Handle> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers far below the limits"
+)]
 mod tests;

@@ -168,4 +168,8 @@ fn cut(fill: Fill, begins: u32, ends: u32, target: Segment) -> Option<(u32, Segm
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers far below the limits"
+)]
 mod tests;

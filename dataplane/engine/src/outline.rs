@@ -172,4 +172,8 @@ impl Outline {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers far below the limits"
+)]
 mod tests;

@@ -65,6 +65,14 @@ impl Stream {
         }
     }
 
+    /// Nothing has come that was not read.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.0.set_nonblocking(true).expect("a socket");
+        let peeked = self.0.peek(&mut [0]);
+        self.0.set_nonblocking(false).expect("a socket");
+        matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+
     /// A second owner of the same connection.
     pub(crate) fn again(&self) -> Self {
         Self(self.0.try_clone().expect("a descriptor"))

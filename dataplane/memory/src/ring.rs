@@ -18,9 +18,10 @@
 //! # Why the reader never takes old octets for a commit word
 //!
 //! Where a record begins, an earlier lap may have left message octets, which a peer chose. So
-//! the writer clears the commit word of the line *after* a record before it commits the
-//! record. The reader looks at that line only after it has seen the commit. It costs one line
-//! of room: a record is written only when the line after it is free too.
+//! the reader clears the commit word of every line it has taken before it gives the line back:
+//! in free room each line begins with zero. The writer could clear the line after its record
+//! instead, but that is the very line that a waiting reader polls, and each store to it costs
+//! both sides the line's way between the cores once more.
 //!
 //! A record that does not fit before the end of the array begins at its start; a record of kind
 //! "skip" says so.
@@ -214,8 +215,7 @@ impl Writer {
         let left = mask + 1 - (self.tail & mask);
         let skip = if lines > left { left } else { 0 };
         let at = self.tail + skip;
-        // One more: the commit word after the record is cleared.
-        let end = at + lines + 1;
+        let end = at + lines;
         if end - self.head > mask + 1 {
             self.look_again();
             if end - self.head > mask + 1 {
@@ -238,11 +238,10 @@ impl Writer {
     #[inline(always)]
     pub(crate) fn push(&mut self, room: Room, to: Heading, message: &[Octets<'_>], arena: &Arena) {
         if room.at != self.tail {
-            self.skip_to(room.at);
+            self.skip();
         }
         let next = room.at + room.lines;
         let record = self.ring.lines.at(room.at);
-        self.ring.lines.at(next).word(0).store(0, Ordering::Relaxed);
         gather(record, room.len, message, arena);
         let handle = to.invalidated.map_or(0, |handle| handle.0);
         let rest = u64::from(to.generation) << 32 | u64::from(handle);
@@ -252,12 +251,10 @@ impl Writer {
         self.tail = next;
     }
 
-    /// Says that nothing comes before `at`, the start of the array.
+    /// Says that nothing comes before the start of the array.
     #[cold]
-    fn skip_to(&self, at: u64) {
-        let lines = &self.ring.lines;
-        lines.at(at).word(0).store(0, Ordering::Relaxed);
-        let skip = lines.at(self.tail).word(0);
+    fn skip(&self) {
+        let skip = self.ring.lines.at(self.tail).word(0);
         skip.store(COMMITTED | SKIP, Ordering::Release);
     }
 
@@ -356,9 +353,17 @@ impl Reader {
         (word != 0).then_some(word)
     }
 
+    /// Makes the line at the head free room.
+    #[inline]
+    fn clear(&self) {
+        let word = self.ring.lines.at(self.head).word(0);
+        word.store(0, Ordering::Relaxed);
+    }
+
     /// Goes on at the start of the array.
     #[cold]
     fn skip(&mut self) -> Option<u64> {
+        self.clear();
         let mask = self.ring.lines.mask();
         self.head += mask + 1 - (self.head & mask);
         self.commit_word()
@@ -376,7 +381,11 @@ impl Reader {
     /// Goes past a peeked message.
     #[inline]
     pub(crate) fn advance(&mut self, record: Record) {
-        self.head += lines_of(record.len);
+        let end = self.head + lines_of(record.len);
+        while self.head < end {
+            self.clear();
+            self.head += 1;
+        }
     }
 
     /// Lets the writer have the lines of everything taken so far. True when the writer waits

@@ -57,6 +57,17 @@
 //! private data by 512 octets. It can fill the ring between its port and ours; it cannot make
 //! other ports' rings any fuller. Octets in the ring are never taken for records.
 //!
+//! # What checks it
+//!
+//! Beside the tests, the raw memory and the orderings are run under Miri, whose model of the
+//! store buffers does not know words that are atomic in one lap and octets in another, and is
+//! switched off:
+//!
+//! ```text
+//! MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation" \
+//!     cargo +nightly miri test -p rpcrdma-memory --lib ring::     (and window::)
+//! ```
+//!
 //! # What it costs
 //!
 //! A message of up to 48 octets is one cache line on its way to the other core, and up to 112

@@ -252,7 +252,12 @@ impl Connection {
         head: &Head,
         lists: &ChunkLists<'m>,
     ) -> Event {
-        if self.phase == Phase::Draining && !self.responder.kept.holds(head.xid) {
+        // While Calls of our own are in flight it stays up anyway, and Calls that cross them are
+        // served: two sides that drain, and drop each other's, would wait for ever.
+        if self.phase == Phase::Draining
+            && self.requester.is_empty()
+            && !self.responder.kept.holds(head.xid)
+        {
             count(&mut io.counters().drained_calls);
             self.repost(io, buffer);
             self.end_if_quiet(io);

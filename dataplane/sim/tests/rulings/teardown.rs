@@ -23,6 +23,27 @@ fn drain_answers_those_in_flight_and_takes_no_more() {
 }
 
 #[test]
+fn calls_that_cross_are_served_by_two_sides_that_drain() {
+    let stage = stage();
+    let mut scene = Scene::new(&stage, two(Side::Server));
+    scene.tell(&call(Version::Two, 1));
+    let forward = scene.called();
+    let backward = scene.call(5, 40);
+    scene.with(|engine, desk| engine.drain(desk));
+    // It was sent before the client, which drains too, saw ours.
+    scene.tell(&call(Version::Two, 2));
+    let crossing = scene.called();
+    for (xid, slot) in [(1, forward), (2, crossing)] {
+        scene.answer(slot, &[(&rpc(Direction::Reply, xid, 24), false)]);
+    }
+    scene.tell(&reply(Version::Two, 5, 1));
+    assert_eq!(scene.event(), Some(Event::Reply(backward)));
+    scene.with(|engine, desk| engine.finish(desk, backward));
+    assert_eq!(scene.event(), Some(Event::Lost(CloseReason::Local)));
+    scene.check_closed();
+}
+
+#[test]
 fn a_drain_is_over_at_once_where_nothing_is_in_flight() {
     let stage = stage();
     for announced in [false, true] {

@@ -33,6 +33,10 @@ fn what_is_not_admitted_stays_in_the_socket() {
         assert_eq!(way.client.record(), Some(success(xid - CREDITS)));
         assert_eq!(way.backend.record(), Some(nfs_null(xid)));
     }
+    for xid in calls.end - CREDITS..calls.end {
+        way.backend.send(&success(xid));
+        assert_eq!(way.client.record(), Some(success(xid)));
+    }
     way.client.close();
     assert_eq!(way.backend.record(), None);
     way.ends_clean();

@@ -1,0 +1,192 @@
+//! Each file of `config/examples` is run: started, called through its back, drained.
+//!
+//! Ports that a file fixes are left to the system here, servers elsewhere are one of this test,
+//! and a directory is a scratch one. Everything else is as in the file.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use rpcrdma_config::plan::{BackendAddress, SourcePort};
+use rpcrdma_config::{Plan, load};
+use std::path::{Path, PathBuf};
+use support::appliance::{Appliance, machine};
+use support::octets::{BENCHMARK, NFS, call, success, word, words};
+use support::tcp::{Server, Stream, nfs_null, opaque};
+
+const MOUNT: u32 = 100_005;
+const XID: u32 = 0x0E0A_0001;
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../config/examples")
+        .join(name)
+}
+
+/// The plan of an example, for this machine and nobody's ports.
+fn plan(name: &str, server: &Server, directory: &Path) -> Plan {
+    let mut plan = load(&path(name), &machine()).unwrap_or_else(|error| panic!("{error}"));
+    plan.status = None;
+    if let Some(metrics) = &mut plan.metrics {
+        metrics.address.set_port(0);
+    }
+    for back in &mut plan.backs {
+        back.listen.set_port(0);
+    }
+    if let Some(export) = &mut plan.export {
+        directory.clone_into(&mut export.directory);
+    }
+    let backends = plan.fronts.iter_mut().flat_map(|front| &mut front.backends);
+    for backend in backends {
+        // The privilege is not everybody's who runs tests.
+        backend.source_port = SourcePort::Any;
+        if let BackendAddress::Tcp { host, port } = &mut backend.address {
+            (*host, *port) = ("127.0.0.1".to_owned(), server.address().port());
+        }
+    }
+    plan
+}
+
+/// Runs an example with one client, whose Calls `server` may get.
+fn run(name: &str, client: impl FnOnce(&mut Stream, &Server, &Appliance)) {
+    let server = Server::new();
+    let directory = tempfile::tempdir().expect("a scratch directory");
+    let appliance = Appliance::of(plan(name, &server, directory.path()));
+    let mut stream = Stream::to(appliance.back());
+    client(&mut stream, &server, &appliance);
+    stream.close();
+    appliance.end();
+}
+
+/// NULL of each of these programs, answered by whatever is behind the appliance.
+fn is_answered(client: &mut Stream, programs: &[(u32, u32)]) {
+    // Each with an xid of its own: the embedded server takes another for a retransmission.
+    for (&(program, version), xid) in programs.iter().zip(XID..) {
+        client.send(&call(xid, program, version, 0));
+        assert_eq!(client.record(), Some(success(xid)), "program {program}");
+    }
+}
+
+/// NULL, answered by the server of this test, on a connection of its own.
+fn is_passed_on(client: &mut Stream, server: &Server, program: u32) -> Stream {
+    let null = call(XID, program, 3, 0);
+    client.send(&null);
+    let mut backend = server.accept();
+    assert_eq!(backend.record(), Some(null));
+    backend.send(&success(XID));
+    assert_eq!(client.record(), Some(success(XID)));
+    backend
+}
+
+/// MNT of the export, whose answer is a file handle.
+fn is_mounted(client: &mut Stream) {
+    let xid = XID + 100;
+    let mount = [call(xid, MOUNT, 3, 1), opaque(b"/export")].concat();
+    client.send(&mount);
+    let reply = client.record().expect("an answer");
+    assert_eq!(reply[..28], [success(xid), words(&[0])].concat(), "MNT3_OK");
+    assert!(word(&reply, 28) > 0, "a file handle");
+}
+
+/// Versions of the RDMA connections there are.
+fn versions(appliance: &Appliance) -> Vec<Option<u32>> {
+    let state = appliance.state();
+    let connections = state.0.lcores.iter().flat_map(|lcore| &lcore.connections);
+    connections.map(|connection| connection.version).collect()
+}
+
+#[test]
+fn no_example_is_left_out() {
+    let directory = std::fs::read_dir(path("")).expect("the examples");
+    let names = directory.map(|entry| entry.expect("a file").file_name());
+    let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+    names.sort();
+    let run_below = [
+        "embedded.toml",
+        "every-key.toml",
+        "minimal.toml",
+        "nfs-server.toml",
+        "service.toml",
+        "version-one.toml",
+    ];
+    assert_eq!(names, run_below);
+}
+
+#[test]
+fn embedded() {
+    run("embedded.toml", |client, _, appliance| {
+        is_answered(client, &[(NFS, 3), (MOUNT, 3)]);
+        is_mounted(client);
+        assert_eq!(versions(appliance), [Some(2); 2]);
+        // Nobody serves NFSACL: PROG_UNAVAIL, said by the front.
+        client.send(&call(XID, 100_227, 3, 0));
+        assert_eq!(client.record(), Some(words(&[XID, 1, 0, 0, 0, 1])));
+    });
+}
+
+#[test]
+fn every_key() {
+    run("every-key.toml", |client, _, _| {
+        is_answered(client, &[(NFS, 3), (MOUNT, 3)]);
+        is_mounted(client);
+    });
+}
+
+#[test]
+fn minimal() {
+    run("minimal.toml", |client, server, _| {
+        // All programs go to the one backend, on one connection.
+        let mut backend = is_passed_on(client, server, NFS);
+        client.send(&call(XID, MOUNT, 3, 0));
+        assert_eq!(backend.record(), Some(call(XID, MOUNT, 3, 0)));
+        backend.send(&success(XID));
+        assert_eq!(client.record(), Some(success(XID)));
+    });
+}
+
+#[test]
+fn nfs_server() {
+    run("nfs-server.toml", |client, server, _| {
+        let mut nfs = is_passed_on(client, server, NFS);
+        let _mount = is_passed_on(client, server, MOUNT);
+        // NFSACL belongs to NFS: the same connection.
+        client.send(&call(XID, 100_227, 3, 0));
+        assert_eq!(nfs.record(), Some(call(XID, 100_227, 3, 0)));
+        nfs.send(&success(XID));
+        assert_eq!(client.record(), Some(success(XID)));
+    });
+}
+
+#[test]
+fn service() {
+    run("service.toml", |client, _, _| {
+        is_answered(client, &[(BENCHMARK, 1)]);
+        let data = support::octets::payload(1 << 20, 1);
+        let write = [support::octets::write(XID, 1 << 20), data.clone()].concat();
+        client.send(&write);
+        let results = words(&[1 << 20, support::octets::sum(&data)]);
+        assert_eq!(client.record(), Some([success(XID), results].concat()));
+    });
+}
+
+#[test]
+fn version_one() {
+    run("version-one.toml", |client, server, appliance| {
+        let _backend = is_passed_on(client, server, NFS);
+        assert_eq!(versions(appliance), [Some(1); 2], "fallen back");
+        assert_eq!(appliance.state().counter("fallbacks"), 1);
+    });
+}
+
+/// A client whose Call is with a server when the drain begins gets its answer before the end.
+#[test]
+fn a_call_in_flight_is_answered_before_the_end() {
+    run("minimal.toml", |client, server, appliance| {
+        let mut backend = is_passed_on(client, server, NFS);
+        client.send(&nfs_null(XID));
+        assert_eq!(backend.record(), Some(nfs_null(XID)));
+        appliance.drain();
+        backend.send(&success(XID));
+        assert_eq!(client.record(), Some(success(XID)));
+        assert_eq!(client.record(), None, "and then the end");
+    });
+}

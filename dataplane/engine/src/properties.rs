@@ -126,6 +126,12 @@ impl Properties {
         self.offered.is_some()
     }
 
+    /// Our REQPROP with this xid is out.
+    #[inline]
+    pub(crate) fn asks(&self, xid: Xid) -> bool {
+        self.asking.xid == Some(xid)
+    }
+
     /// The backward Calls we said to accept.
     pub(crate) fn backward(&self) -> BackwardRequests {
         self.backward

@@ -214,12 +214,14 @@ impl Connection {
 
     /// Takes a Call: sends it now, or as soon as the credits allow.
     ///
-    /// [`Refused::Busy`]: no slot, or the xid is in flight. [`Refused::Unsupported`]: more parts
+    /// [`Refused::Busy`]: no slot, or the xid is in flight, be it as that of a control message of
+    /// ours: an error would not tell the two apart (V2-18). [`Refused::Unsupported`]: more parts
     /// or segments than a header can name, or a backward Call that the peer does not take.
     /// [`Refused::Broken`]: the connection takes no Calls.
     #[inline]
     pub fn submit<'m>(&mut self, io: &mut impl Io<'m>, call: Call<'_>) -> Result<SlotId, Refused> {
-        if !self.can_submit() || self.requester.xids.find(call.xid).is_some() {
+        let taken = self.requester.xids.find(call.xid).is_some() || self.properties.asks(call.xid);
+        if taken || !self.can_submit() {
             return Err(self.takes_none());
         }
         let bytes = call_bytes(call.parts);

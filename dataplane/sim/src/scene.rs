@@ -337,7 +337,16 @@ impl<'m> Scene<'m> {
             results: &lent.results,
             reply: lent.reply,
         };
-        let slot = self.engine.submit(desk, call)?;
+        let slot = match self.engine.submit(desk, call) {
+            Ok(slot) => slot,
+            Err(refused) => {
+                let blocks = lent.message.into_iter().chain(lent.results);
+                blocks
+                    .chain(lent.reply)
+                    .for_each(|block| desk.release(block));
+                return Err(refused);
+            }
+        };
         self.lent.insert(slot, lent);
         self.play();
         Ok(slot)

@@ -424,6 +424,10 @@ impl<'m> World<'m> {
                 device.receives_posted(),
                 self.rpcs_left[node.end],
             );
+            let counters = device.counters.named();
+            for (name, _, count) in counters.into_iter().filter(|(_, _, count)| *count > 0) {
+                text += &format!(", {name} {count}");
+            }
         }
         text
     }

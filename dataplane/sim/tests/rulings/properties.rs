@@ -271,21 +271,26 @@ fn v2_14_an_answer_to_nothing_is_dropped() {
 }
 
 #[test]
-fn v2_18_an_error_matches_a_control_message_first() {
+fn v2_18_an_error_matches_a_control_message_and_no_call_has_its_xid() {
     let stage = stage();
-    let setup = Setup::new(Side::Client);
-    let mut scene = Scene::new(&stage, setup);
+    let mut scene = Scene::new(&stage, Setup::new(Side::Client));
     scene.tell(&connprop(&DEFAULTS, &[]));
     scene.heard();
     happened(&mut scene);
     assert!(scene.with(|engine, desk| engine.request_properties(desk, LARGER)));
     let request = scene.heard();
     let xid = header(&request).xid.0;
-    let slot = scene.call(xid, 40);
-    scene.heard();
+    let message = rpc(Direction::Call, xid, 40);
+    let made = Made {
+        parts: vec![(&message, false)],
+        ..Made::default()
+    };
+    assert_eq!(scene.submit(xid, &made), Err(Refused::Busy));
     scene.tell(&error(2, xid, ErrorBody::InvalProc));
     let nothing = PropertyEvent::Responded(Values::default());
     assert_eq!(happened(&mut scene), nothing);
+    let slot = scene.submit(xid, &made).expect("taken");
+    scene.heard();
     scene.tell(&error(2, xid, ErrorBody::System));
     assert!(matches!(scene.event(), Some(Event::Failed(failed, _)) if failed == slot));
 }

@@ -1,18 +1,21 @@
 //! Makes a fixed number of NULL calls, requester, responder and memory fabric on one thread, for
-//! counting instructions: `valgrind --tool=callgrind null_calls 10000`.
+//! counting instructions: `valgrind --tool=callgrind null_calls COUNT [DEPTH]`. One call at a time
+//! unless DEPTH says otherwise.
 
 use rpcrdma_perf::bed::{Bed, Wanted};
 use rpcrdma_perf::workload::Workload;
 use rpcrdma_wire::Version;
 
 fn main() -> anyhow::Result<()> {
-    let calls = match std::env::args().nth(1).map(|count| count.parse()) {
-        Some(Ok(calls)) => calls,
-        _ => anyhow::bail!("usage: null_calls COUNT"),
+    let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|arg| arg.parse()).collect();
+    let (calls, depth) = match numbers.as_deref() {
+        Ok(&[calls]) => (calls, 1),
+        Ok(&[calls, depth @ 1..=1024]) => (calls, u16::try_from(depth)?),
+        _ => anyhow::bail!("usage: null_calls COUNT [DEPTH]"),
     };
     let mut bed = Bed::by_hand(Wanted {
         workload: Workload::Null,
-        depth: 1,
+        depth,
         connections: 1,
         lcores: 1,
         version: Version::Two,

@@ -11,7 +11,7 @@
 /// # Safety
 ///
 /// `from` is good for reading `len` octets and `to` for writing them, and they do not overlap.
-#[inline]
+#[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     match len {
         16..=32 => {

@@ -32,6 +32,8 @@ const TRANSFER_BYTES: u32 = 1 << 30;
 #[derive(Debug)]
 pub struct MemoryPort {
     shared: Arc<Shared>,
+    /// That of `shared`, at hand.
+    arena: Arc<Arena>,
     registry: Arc<Mutex<Registry>>,
     limits: Limits,
     queue_pairs: Box<[QueuePair]>,
@@ -104,6 +106,7 @@ impl MemoryPort {
         };
         let count = settings.queue_pairs;
         Ok(MemoryPort {
+            arena: Arc::clone(&shared.arena),
             shared,
             registry,
             limits: Limits {

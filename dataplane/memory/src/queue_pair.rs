@@ -3,7 +3,7 @@
 use crate::fifo::Fifo;
 use crate::lane::Lane;
 use crate::link::{Cause, Link};
-use crate::ring::Heading;
+use crate::ring::{Address, Heading};
 use crate::window::Owner;
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::{Handle, Octets, Segment, Span, Token, WorkError, WorkId};
@@ -129,6 +129,8 @@ pub(crate) struct QueuePair {
     pub(crate) lane: usize,
     /// The peer's queue pair and its generation; once established.
     peer: (u32, u32),
+    /// The same as records have it.
+    address: Address,
 
     /// Messages that may be sent before the peer's credit has to be read again.
     credit: u32,
@@ -167,6 +169,7 @@ impl QueuePair {
             side: 0,
             lane: usize::MAX,
             peer: (0, 0),
+            address: Address::new(0, 0),
             credit: 0,
             shortest: 0,
             sent: 0,
@@ -224,6 +227,30 @@ impl QueuePair {
         self.phase = Phase::Established;
         self.lane = lane;
         self.peer = peer;
+        self.address = Address::new(peer.0, peer.1);
+    }
+
+    /// Sends a message that will meet a receive long enough, by room that is there: false, and
+    /// nothing done, where that is not known. [`QueuePair::attempt`] then finds out.
+    #[inline(always)]
+    pub(crate) fn send_at_once(
+        &mut self,
+        lane: &mut Lane,
+        message: &[Octets<'_>],
+        len: u32,
+        arena: &Arena,
+    ) -> bool {
+        if self.credit == 0 && !self.renew_credit() || len > self.shortest {
+            return false;
+        }
+        let Some(room) = lane.to.room_behind(len) else {
+            return false;
+        };
+        self.credit -= 1;
+        self.sent = self.sent.wrapping_add(1);
+        lane.written = true;
+        lane.to.push_plain(room, self.address, message, arena);
+        true
     }
 
     /// Somebody has ended the connection, or there is none.
@@ -254,7 +281,7 @@ impl QueuePair {
     }
 
     /// Sends a message if the peer has a receive and the ring has room.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn attempt(
         &mut self,
         lane: &mut Lane,

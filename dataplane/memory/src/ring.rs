@@ -116,6 +116,13 @@ impl<'a> At<'a> {
         unsafe { AtomicU64::from_ptr(word) }
     }
 
+    /// The line after it. Only where it is in the same record.
+    #[inline]
+    fn next(self) -> At<'a> {
+        // SAFETY: the lines of a record follow one another in the array.
+        At(unsafe { self.0.add(LINE) }, PhantomData)
+    }
+
     /// The message of the record that begins here.
     #[inline]
     fn message(self) -> *mut u8 {
@@ -135,6 +142,18 @@ pub(crate) struct Heading {
     pub(crate) invalidated: Option<Handle>,
     /// The writer wants to hear whether the message fitted.
     pub(crate) judge: bool,
+}
+
+/// The header of records to one queue pair, but for the length: with nothing else said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address([u64; 2]);
+
+impl Address {
+    /// That of a queue pair below [`MOST_QUEUE_PAIRS`] and its generation.
+    pub(crate) fn new(queue_pair: u32, generation: u32) -> Address {
+        let word = COMMITTED | u64::from(queue_pair) << 32;
+        Address([word, u64::from(generation) << 32])
+    }
 }
 
 /// A message that is there, still in the ring.
@@ -207,8 +226,22 @@ impl Writer {
         self.tail
     }
 
-    /// Room for a message of `len` octets, if there is some now.
+    /// Room for a message of `len` octets right behind the last one, as far as is known without
+    /// looking where the reader is: nearly always.
     #[inline]
+    pub(crate) fn room_behind(&self, len: u32) -> Option<Room> {
+        let lines = lines_of(len);
+        let mask = self.ring.lines.mask();
+        let before_end = (self.tail & mask) + lines <= mask + 1;
+        let before_head = self.tail + lines - self.head <= mask + 1;
+        (before_end && before_head).then_some(Room {
+            at: self.tail,
+            lines,
+            len,
+        })
+    }
+
+    /// Room for a message of `len` octets, if there is some now.
     pub(crate) fn room(&mut self, len: u32) -> Option<Room> {
         let lines = lines_of(len);
         let mask = self.ring.lines.mask();
@@ -235,20 +268,38 @@ impl Writer {
     ///
     /// All spans must be inside `arena` and the lengths must sum up to that of the room; what
     /// does not fit is not copied.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn push(&mut self, room: Room, to: Heading, message: &[Octets<'_>], arena: &Arena) {
         if room.at != self.tail {
             self.skip();
         }
-        let next = room.at + room.lines;
-        let record = self.ring.lines.at(room.at);
-        gather(record, room.len, message, arena);
         let handle = to.invalidated.map_or(0, |handle| handle.0);
         let rest = u64::from(to.generation) << 32 | u64::from(handle);
+        self.commit(room, [commit_word(to), rest], message, arena);
+    }
+
+    /// As [`Writer::push`], to somebody who is told nothing but the message, where the room is
+    /// that of [`Writer::room_behind`].
+    #[inline(always)]
+    pub(crate) fn push_plain(
+        &mut self,
+        room: Room,
+        to: Address,
+        message: &[Octets<'_>],
+        arena: &Arena,
+    ) {
+        self.commit(room, to.0, message, arena);
+    }
+
+    #[inline(always)]
+    fn commit(&mut self, room: Room, header: [u64; 2], message: &[Octets<'_>], arena: &Arena) {
+        let record = self.ring.lines.at(room.at);
+        self.tail = room.at + room.lines;
+        gather(record, room.len, message, arena);
+        let [word, rest] = header;
         record.word(1).store(rest, Ordering::Relaxed);
-        let word = commit_word(to, room.len);
+        let word = word | u64::from(room.len);
         record.word(0).store(word, Ordering::Release);
-        self.tail = next;
     }
 
     /// Says that nothing comes before the start of the array.
@@ -295,12 +346,12 @@ fn gather(record: At<'_>, len: u32, message: &[Octets<'_>], arena: &Arena) {
 }
 
 #[inline]
-fn commit_word(to: Heading, len: u32) -> u64 {
+fn commit_word(to: Heading) -> u64 {
     debug_assert!(
         to.queue_pair < MOST_QUEUE_PAIRS,
         "queue pairs are limited at the start"
     );
-    let mut word = COMMITTED | u64::from(to.queue_pair) << 32 | u64::from(len);
+    let mut word = COMMITTED | u64::from(to.queue_pair) << 32;
     if to.invalidated.is_some() {
         word |= INVALIDATED;
     }
@@ -353,17 +404,11 @@ impl Reader {
         (word != 0).then_some(word)
     }
 
-    /// Makes the line at the head free room.
-    #[inline]
-    fn clear(&self) {
-        let word = self.ring.lines.at(self.head).word(0);
-        word.store(0, Ordering::Relaxed);
-    }
-
     /// Goes on at the start of the array.
     #[cold]
     fn skip(&mut self) -> Option<u64> {
-        self.clear();
+        let skipped = self.ring.lines.at(self.head).word(0);
+        skipped.store(0, Ordering::Relaxed);
         let mask = self.ring.lines.mask();
         self.head += mask + 1 - (self.head & mask);
         self.commit_word()
@@ -381,11 +426,14 @@ impl Reader {
     /// Goes past a peeked message.
     #[inline]
     pub(crate) fn advance(&mut self, record: Record) {
-        let end = self.head + lines_of(record.len);
-        while self.head < end {
-            self.clear();
-            self.head += 1;
+        let lines = lines_of(record.len);
+        let mut line = self.ring.lines.at(self.head);
+        for _ in 1..lines {
+            line.word(0).store(0, Ordering::Relaxed);
+            line = line.next();
         }
+        line.word(0).store(0, Ordering::Relaxed);
+        self.head += lines;
     }
 
     /// Lets the writer have the lines of everything taken so far. True when the writer waits

@@ -253,13 +253,13 @@ impl Drop for MemoryPort {
 impl Chores {
     #[inline]
     pub(super) fn any(&self) -> bool {
-        self.urgent() || !self.waiting.is_empty()
+        self.urgent() | !self.waiting.is_empty()
     }
 
     /// Something that needs no word from the peer.
     #[inline]
     pub(super) fn urgent(&self) -> bool {
-        !self.flushing.is_empty() || !self.draining.is_empty() || !self.retiring.is_empty()
+        !self.flushing.is_empty() | !self.draining.is_empty() | !self.retiring.is_empty()
     }
 }
 

@@ -45,7 +45,7 @@ impl MemoryPort {
         memory: Span,
         id: WorkId,
     ) -> Result<(), Refused> {
-        if !self.shared.arena.contains(memory) {
+        if !self.arena.contains(memory) {
             return Err(Refused::Unsupported);
         }
         let pair = self.pair(qp)?;
@@ -76,7 +76,7 @@ impl MemoryPort {
         let Self {
             queue_pairs,
             lanes,
-            shared,
+            arena,
             faults,
             ..
         } = self;
@@ -89,14 +89,13 @@ impl MemoryPort {
             return Err(Refused::Broken);
         }
         let lane = lanes.get_mut(pair.lane).ok_or(Refused::Broken)?;
-        match pair.attempt(lane, message, len, invalidate, &shared.arena) {
-            Attempt::Done => Ok(Posted::Done),
-            other => self.settle_send(number, message, len, invalidate, id, other),
+        if invalidate.is_none() && pair.send_at_once(lane, message, len, arena) {
+            return Ok(Posted::Done);
         }
+        self.post_send_slowly(number, message, len, invalidate, id)
     }
 
-    /// A message on a queue pair that is not simply established with nothing before it.
-    #[cold]
+    /// A message that needs more than to be put into the ring.
     #[inline(never)]
     fn post_send_slowly(
         &mut self,
@@ -117,21 +116,7 @@ impl MemoryPort {
             return self.park(number, message, len, invalidate, id);
         }
         let lane = &mut self.lanes[pair.lane];
-        let attempt = pair.attempt(lane, message, len, invalidate, &self.shared.arena);
-        self.settle_send(number, message, len, invalidate, id, attempt)
-    }
-
-    /// What an attempt to send comes to.
-    #[inline(never)]
-    fn settle_send(
-        &mut self,
-        number: u32,
-        message: &[Octets<'_>],
-        len: u32,
-        invalidate: Option<Handle>,
-        id: WorkId,
-        attempt: Attempt,
-    ) -> Result<Posted, Refused> {
+        let attempt = pair.attempt(lane, message, len, invalidate, &self.arena);
         match attempt {
             Attempt::Done => Ok(self.done(number, id)),
             Attempt::NotReady | Attempt::NoRoom => self.park(number, message, len, invalidate, id),
@@ -153,7 +138,7 @@ impl MemoryPort {
         for part in message {
             len += match part {
                 Octets::Bytes(bytes) => bytes.len() as u64,
-                Octets::Span(span) if self.shared.arena.contains(*span) => u64::from(span.len),
+                Octets::Span(span) if self.arena.contains(*span) => u64::from(span.len),
                 Octets::Span(_) => return Err(Refused::Unsupported),
             };
         }
@@ -235,7 +220,7 @@ impl MemoryPort {
         }
         let parked = self
             .parking
-            .keep(message, len, &self.shared.arena)
+            .keep(message, len, &self.arena)
             .ok_or(Refused::Busy)?;
         self.queue_pairs[number as usize].parked_bytes += len;
         let work = Work::Send {
@@ -288,7 +273,7 @@ impl MemoryPort {
         let (Some(owner), Some(lane)) = (pair.peer_owner(), self.lanes.get(pair.lane)) else {
             return Err(WorkError::Flushed);
         };
-        let arena = &self.shared.arena;
+        let arena = &self.arena;
         match work {
             Work::Write { from, to } => transfer::write(arena, from, &lane.peer, owner, to),
             Work::Read { into, from } => transfer::read(arena, into, &lane.peer, owner, from),
@@ -302,7 +287,7 @@ impl MemoryPort {
         memory: Span,
         access: Access,
     ) -> Result<Segment, Refused> {
-        if !self.shared.arena.contains(memory) {
+        if !self.arena.contains(memory) {
             return Err(Refused::Unsupported);
         }
         if self

@@ -2,8 +2,10 @@
 
 use super::MemoryPort;
 use crate::lane::Lane;
-use crate::queue_pair::{Attempt, Phase, Work};
-use rpcrdma_fabric::{Completion, Octets, Outcome, WorkError, WorkId};
+use crate::queue_pair::{Attempt, Phase, QueuePair, Work};
+use crate::ring::Record;
+use rpcrdma_fabric::arena::Arena;
+use rpcrdma_fabric::{Completion, Octets, Outcome, Token, WorkError, WorkId};
 
 /// Waiting queue pairs that are tried in one reap, so that a thousand blocked ones cost the
 /// others nothing.
@@ -13,14 +15,77 @@ const TRIES: u32 = 16;
 const FAULTY_BURST: usize = 64;
 
 const NOTHING: Completion = Completion {
-    token: rpcrdma_fabric::Token(0),
+    token: Token(0),
     id: WorkId(0),
     outcome: Outcome::Disconnected,
 };
 
+/// Messages being delivered.
+struct Delivery<'a> {
+    completions: &'a mut [Completion],
+    count: usize,
+    /// A message was too long for the receive that it met: the queue pair, and the receive. The
+    /// delivery ends there.
+    too_long: Option<(u32, WorkId)>,
+}
+
+impl Delivery<'_> {
+    /// Delivers what has come by one lane. A message whose queue pair is gone is dropped.
+    #[inline]
+    fn take_all(&mut self, lane: &mut Lane, queue_pairs: &mut [QueuePair], arena: &Arena) {
+        let Lane { from, peer, .. } = lane;
+        while self.too_long.is_none()
+            && let Some(place) = self.completions.get_mut(self.count)
+            && let Some(record) = from.peek()
+        {
+            let heading = record.heading;
+            let pair = queue_pairs.get_mut(heading.queue_pair as usize);
+            // The sender counts our receives, so there is one.
+            if let Some(pair) = pair
+                && pair.takes(heading.generation)
+                && let Some(receive) = pair.take_receive()
+            {
+                if from.copy(record, arena, receive.memory) {
+                    *place = completion(pair.token, &record, receive.id);
+                    self.count += 1;
+                    if heading.judge && pair.judge() {
+                        peer.bell.ring();
+                    }
+                } else {
+                    self.too_long = Some((heading.queue_pair, receive.id));
+                }
+            }
+            from.advance(record);
+        }
+        if from.publish() {
+            peer.bell.ring();
+        }
+    }
+}
+
+#[inline]
+fn completion(token: Token, record: &Record, id: WorkId) -> Completion {
+    let outcome = Outcome::Received {
+        len: record.len,
+        invalidated: record.heading.invalidated,
+    };
+    Completion { token, id, outcome }
+}
+
 impl MemoryPort {
     #[inline]
     pub(super) fn gather(&mut self, completions: &mut [Completion]) -> usize {
+        let disturbed = self.armed | self.shared.has_news() | self.faults.is_some();
+        if disturbed | self.chores.any() {
+            self.gather_disturbed(completions)
+        } else {
+            self.receive(completions)
+        }
+    }
+
+    /// When there is more than messages, or may be.
+    #[inline(never)]
+    fn gather_disturbed(&mut self, completions: &mut [Completion]) -> usize {
         if self.armed {
             self.armed = false;
             self.shared.bell.disarm();
@@ -28,15 +93,9 @@ impl MemoryPort {
         if self.shared.has_news() {
             self.read_news();
         }
-        if self.faults.is_some() {
-            self.gather_faulty(completions)
-        } else {
-            self.collect(completions)
+        if self.faults.is_none() {
+            return self.collect(completions);
         }
-    }
-
-    #[cold]
-    fn gather_faulty(&mut self, completions: &mut [Completion]) -> usize {
         let mut arrived = [NOTHING; FAULTY_BURST];
         let count = self.collect(&mut arrived);
         let Some(faults) = &mut self.faults else {
@@ -46,75 +105,41 @@ impl MemoryPort {
         faults.hand_out(completions)
     }
 
-    #[inline]
+    /// What comes of waiting work, then messages.
     fn collect(&mut self, completions: &mut [Completion]) -> usize {
-        let mut count = 0;
-        if self.chores.any() {
-            // Half of the room, so that neither starves the other.
-            let half = completions.len().div_ceil(2);
-            count = self.do_chores(&mut completions[..half]);
+        // Half of the room, so that neither starves the other.
+        let half = completions.len().div_ceil(2);
+        let count = self.do_chores(&mut completions[..half]);
+        count + self.receive(&mut completions[count..])
+    }
+
+    /// Delivers what has come by the lanes, beginning with another one each time.
+    #[inline]
+    fn receive(&mut self, completions: &mut [Completion]) -> usize {
+        let Self {
+            lanes,
+            turn,
+            queue_pairs,
+            arena,
+            ..
+        } = self;
+        let mut delivery = Delivery {
+            completions,
+            count: 0,
+            too_long: None,
+        };
+        let (before, first) = lanes.split_at_mut(*turn);
+        for lane in first.iter_mut().chain(before) {
+            delivery.take_all(lane, queue_pairs, arena);
         }
-        let lanes = self.lanes.len();
-        for nth in 0..lanes {
-            let lane = if self.turn + nth < lanes {
-                self.turn + nth
-            } else {
-                self.turn + nth - lanes
-            };
-            count += self.receive(lane, &mut completions[count..]);
-        }
-        self.turn = if self.turn + 1 < lanes {
-            self.turn + 1
+        *turn = if *turn + 1 < lanes.len() {
+            *turn + 1
         } else {
             0
         };
-        count
-    }
-
-    /// Delivers what has come by one lane. A message whose queue pair is gone is dropped; one
-    /// whose receive is too short ends the connection.
-    #[inline]
-    fn receive(&mut self, lane: usize, completions: &mut [Completion]) -> usize {
-        let Self {
-            lanes,
-            queue_pairs,
-            shared,
-            ..
-        } = self;
-        let Lane { from, peer, .. } = &mut lanes[lane];
-        let (mut count, mut too_long) = (0, None);
-        while count < completions.len()
-            && let Some(record) = from.peek()
-        {
-            let heading = record.heading;
-            let pair = queue_pairs.get_mut(heading.queue_pair as usize);
-            // The sender counts our receives, so there is one.
-            if let Some(pair) = pair.filter(|pair| pair.takes(heading.generation))
-                && let Some(receive) = pair.take_receive()
-            {
-                if !from.copy(record, &shared.arena, receive.memory) {
-                    from.advance(record);
-                    too_long = Some((heading.queue_pair, receive.id));
-                    break;
-                }
-                if heading.judge && pair.judge() {
-                    peer.bell.ring();
-                }
-                completions[count] = Completion {
-                    token: pair.token,
-                    id: receive.id,
-                    outcome: Outcome::Received {
-                        len: record.len,
-                        invalidated: heading.invalidated,
-                    },
-                };
-                count += 1;
-            }
-            from.advance(record);
-        }
-        if from.publish() {
-            peer.bell.ring();
-        }
+        let Delivery {
+            count, too_long, ..
+        } = delivery;
         if let Some((number, receive)) = too_long {
             self.too_long(number, receive);
         }

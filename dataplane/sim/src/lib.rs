@@ -22,6 +22,7 @@ pub mod exposures;
 pub mod fiend;
 pub mod hostile;
 pub mod ledger;
+mod lend;
 pub mod link;
 pub mod memory;
 pub mod message;

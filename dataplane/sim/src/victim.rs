@@ -4,9 +4,9 @@
 //! reached by the peer any more, and that every Call comes to exactly one end.
 
 use crate::chance::Chance;
+use crate::lend::{lay_out, release_all, rooms};
 use crate::link::Link;
 use crate::message::{Message, Rpc, Sizes};
-use crate::node::{lay_out, release_all, rooms};
 use rpcrdma_engine::{
     Call, CloseReason, Connection, Decision, Event, Io, PropertyEvent, Reply, Setup, SlotId, Span,
     Values, Verdict,

@@ -13,7 +13,7 @@ mod tests;
 use fields::{ErrorField, Properties, ReadChunk, SegmentField};
 use rpcrdma_wire::{
     Answer, Body, Direction, ErrorBody, FixedHeader, Header, Limits, Optional, Reject, Role,
-    answer, emit_error, parse_as, role_of,
+    Version, answer, emit_error, parse_as, role_of,
 };
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ pub struct Decoded {
     pub credit: Option<u32>,
     proc: Option<fields::Proc>,
     direction: Option<&'static str>,
+    /// `rdma_inv_handle` as sent, zero for none; version one has no such field.
     inv_handle: Option<u32>,
     reads: Option<Vec<ReadChunk>>,
     writes: Option<Vec<Vec<SegmentField>>>,
@@ -118,7 +119,8 @@ fn accepted(header: &Header<'_>) -> Decoded {
     match &header.body {
         Body::Msg(lists) | Body::NoMsg(lists) => {
             decoded.direction = Some(direction_name(lists.direction));
-            decoded.inv_handle = lists.inv_handle.map(|handle| handle.0);
+            let handle = lists.inv_handle.map_or(0, |handle| handle.0);
+            decoded.inv_handle = (header.version == Version::Two).then_some(handle);
             decoded.reads = Some(fields::read_chunks(lists.reads));
             decoded.writes = Some(lists.writes.iter().map(fields::segments).collect());
             decoded.reply = lists.reply.map(fields::segments);

@@ -63,7 +63,7 @@ impl Decoded {
         if let Some(direction) = self.direction {
             writeln!(f, "  direction  {direction}")?;
         }
-        if let Some(handle) = self.inv_handle {
+        if let Some(handle) = self.inv_handle.filter(|&handle| handle != 0) {
             writeln!(f, "  invalidate {handle:#010x}")?;
         }
         Ok(())

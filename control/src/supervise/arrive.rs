@@ -218,7 +218,7 @@ impl Supervisor {
             return;
         };
         let patience = self.transport_of(owner).negotiate_timeout;
-        let Some(seated) = self.sessions.by_connection(connection) else {
+        let Some(seated) = self.sessions.established(connection) else {
             return;
         };
         if matches!(owner, Owner::Back(_)) {

@@ -12,10 +12,16 @@ use rpcrdma_wire::Version;
 use std::time::Instant;
 use tracing::{debug, warn};
 
+/// RDMA connections of backs in the making. The clients of others wait in the listen queue: a
+/// crowd that comes at once fills neither an lcore's ring nor the upstream's backlog.
+const DIALING: usize = 32;
+
 impl Supervisor {
-    /// Accepts clients that wait.
+    /// Accepts clients that wait, as many as connections can be made for at a time.
     pub(super) fn take_clients(&mut self, now: Instant) {
-        while let Some(accepted) = self.doors.tcp.as_mut().and_then(|doors| doors.accept(now)) {
+        while self.may_dial()
+            && let Some(accepted) = self.doors.tcp.as_mut().and_then(|doors| doors.accept(now))
+        {
             let (DoorId(back), client) = (accepted.door, accepted.client);
             if let Err(reason) = self.dial(accepted, now) {
                 warn!(
@@ -24,6 +30,11 @@ impl Supervisor {
                 );
             }
         }
+    }
+
+    /// A client that comes now can get its connection.
+    pub(super) fn may_dial(&self) -> bool {
+        self.has_room() && self.sessions.dialing() < DIALING
     }
 
     /// Makes the RDMA connection of one client; dropping the stream on the way closes it.

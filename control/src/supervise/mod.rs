@@ -210,7 +210,7 @@ impl Supervisor {
         let left = |deadline: Instant| deadline.saturating_duration_since(now);
         let soonest = deadlines.into_iter().flatten().map(left).min();
         let mut patience = soonest.map_or(ROUND, |left| left.min(ROUND));
-        if self.cores.iter().any(Core::is_behind) {
+        if !self.has_room() || self.cores.iter().any(Core::is_behind) {
             patience = patience.min(Duration::from_millis(1));
         }
         let mut watched = vec![
@@ -220,12 +220,9 @@ impl Supervisor {
         watched.extend(
             signals.map(|signals| PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)),
         );
-        watched.extend(
-            self.doors
-                .tcp
-                .as_ref()
-                .map(|doors| PollFd::new(doors, PollFlags::IN)),
-        );
+        // Clients that could not be taken now are no reason to wake up.
+        let doors = self.doors.tcp.as_ref().filter(|_| self.may_dial());
+        watched.extend(doors.map(|doors| PollFd::new(doors, PollFlags::IN)));
         let patience = Timespec {
             tv_sec: i64::try_from(patience.as_secs()).unwrap_or(0),
             tv_nsec: patience.subsec_nanos().into(),
@@ -233,6 +230,11 @@ impl Supervisor {
         // Interrupted, or out of memory for once: the loop comes round all the same.
         let _ = poll(&mut watched, Some(&patience));
         self.bell.rise();
+    }
+
+    /// Some lcore can be told something now. What leads to an order waits until then.
+    fn has_room(&self) -> bool {
+        self.cores.iter().any(|core| core.line.has_room())
     }
 
     fn take_notices(&mut self, now: Instant) {
@@ -269,7 +271,9 @@ impl Supervisor {
     }
 
     fn take_fabric_events(&mut self, now: Instant) {
-        while let Some(event) = self.fabric.poll() {
+        while self.has_room()
+            && let Some(event) = self.fabric.poll()
+        {
             match event {
                 Event::Request {
                     listener,

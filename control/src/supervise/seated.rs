@@ -42,6 +42,8 @@ pub(super) struct Seated {
     pub(super) peer: String,
     pub(super) client: Option<String>,
     _place: Option<Place>,
+    /// Both sides may send.
+    pub(super) stands: bool,
     /// The offer of version two must be answered by then.
     pub(super) negotiate_by: Option<Instant>,
 }
@@ -56,8 +58,16 @@ impl Coming {
             peer: self.peer,
             client: self.client,
             _place: self.place,
+            stands: false,
             negotiate_by: None,
         }
+    }
+}
+
+impl Seated {
+    /// It is asked for from here, and does not stand yet.
+    fn is_dialing(&self) -> bool {
+        matches!(self.owner, Owner::Back(_)) && !self.stands
     }
 }
 
@@ -66,6 +76,8 @@ impl Coming {
 pub(super) struct Sessions {
     by_number: HashMap<ConnectionNumber, Seated>,
     by_connection: HashMap<ConnectionId, ConnectionNumber>,
+    /// Those of backs that do not stand yet.
+    dialing: usize,
     next: u64,
 }
 
@@ -78,13 +90,30 @@ impl Sessions {
 
     pub(super) fn insert(&mut self, number: ConnectionNumber, seated: Seated) {
         self.by_connection.insert(seated.connection, number);
+        self.dialing += usize::from(seated.is_dialing());
         self.by_number.insert(number, seated);
     }
 
     pub(super) fn remove(&mut self, number: ConnectionNumber) -> Option<Seated> {
         let seated = self.by_number.remove(&number)?;
         self.by_connection.remove(&seated.connection);
+        self.dialing -= usize::from(seated.is_dialing());
         Some(seated)
+    }
+
+    /// Both sides of this one may send.
+    pub(super) fn established(&mut self, connection: ConnectionId) -> Option<&mut Seated> {
+        let seated = self
+            .by_number
+            .get_mut(self.by_connection.get(&connection)?)?;
+        self.dialing -= usize::from(seated.is_dialing());
+        seated.stands = true;
+        Some(seated)
+    }
+
+    /// How many connections of backs are being made.
+    pub(super) fn dialing(&self) -> usize {
+        self.dialing
     }
 
     pub(super) fn get_mut(&mut self, number: ConnectionNumber) -> Option<&mut Seated> {
@@ -128,9 +157,13 @@ impl Sessions {
     }
 }
 
-/// The lcore with the most room, if any has some.
+/// The lcore with the most room, if any has some; of those that can be told of a connection now.
 pub(super) fn roomiest(cores: &[Core]) -> Option<usize> {
-    let rooms = cores.iter().map(|core| core.line.free_seats()).enumerate();
+    let rooms = cores.iter().map(|core| match core.line.has_room() {
+        true => core.line.free_seats(),
+        false => 0,
+    });
+    let rooms = rooms.enumerate();
     // Of equals the first: `max_by_key` would take the last.
     let (best, room) = rooms.rev().max_by_key(|&(_, room)| room)?;
     (room > 0).then_some(best)

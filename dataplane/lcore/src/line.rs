@@ -213,6 +213,12 @@ impl<E, U: Upper> Line<E, U> {
         self.free.len()
     }
 
+    /// True when there is room for another order: no one else takes it.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        !self.orders.is_full()
+    }
+
     /// True when the lcore has ended, and all its notices were taken.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Memory arithmetic, all of it, checked.
 //!
-//! Each lcore has one arena of `memory_mib` and one pool over it. What lies there:
+//! Each lcore has one arena of `memory_mib`. What lies there:
 //!
 //! ```text
 //! receives of a connection    = credits + backward_credits + 2
@@ -8,8 +8,12 @@
 //!     for control messages (V2-13), and one that is being refilled while its message is read
 //! octets of a connection      = receives x pooled(inline_bytes)
 //! octets of all connections   = connections_max x the dearest endpoint's octets of a connection
-//! work in progress, at least  = 2 x (pooled(call_bytes) + pooled(reply_bytes))
-//!     one longest Call and its Reply, on each side of a pair that shares the lcore
+//! for Calls served            = block(call_bytes) + block(reply_bytes and 64 KiB around it)
+//!     where there is a front or a service: one longest Call and its Reply, set aside, so that
+//!     what is served can always go on
+//! for Calls made, at least    = the same
+//!     where there is a back: so that each of its Calls finds memory once those before are over
+//! for the built-in program    = 1 MiB that it reads from, where there is a service
 //! ------------------------------------------------------------------------------------------
 //! their sum must not exceed memory_mib; the rest is shared by longer Calls and Replies
 //!
@@ -18,18 +22,23 @@
 //! ```
 //!
 //! `pooled(n)` is what `n` octets cost in the pool, which cuts blocks of 256 octets times a
-//! power of two, and above 64 KiB uses them in eighths.
+//! power of two, and above 64 KiB uses them in eighths. `block(n)` is a whole block: to be sure
+//! of `n` octets there has to be one.
 //!
 //! Not in the arena, but on the heap and preallocated too: the engine's slots, reckoned at
 //! [`SLOT_BYTES`] for each credit of either direction.
 
-use crate::plan::{Fabric, Plan, Transport};
+use crate::plan::{Fabric, Limits, Plan, Transport};
 
 /// Receives of a connection beyond those its credits need.
 pub const CONTROL_RECEIVES: u64 = 2;
 /// Heap octets reckoned for each slot of a connection: the call's own state, its posted
 /// receives, its share of the completion tables.
 pub const SLOT_BYTES: u64 = 512;
+/// Octets of an RPC message around its payload: heads, credentials, file handles.
+pub const AROUND_BYTES: u32 = 64 << 10;
+/// Octets that the built-in program's READ can give.
+pub const SOURCE_BYTES: u32 = 1 << 20;
 /// Octets in a mebibyte.
 pub const MIB: u64 = 1 << 20;
 
@@ -51,7 +60,12 @@ pub struct Budget {
     pub endpoints: Vec<Cost>,
     /// Receives of `connections_max` connections of the dearest endpoint, octets.
     pub receives_bytes: u64,
-    /// The least that must be left for Calls and Replies in progress, octets.
+    /// Of each lcore's memory, set aside for one longest Call that is served, octets.
+    pub call_share_bytes: u64,
+    /// The same for the Reply to one.
+    pub reply_share_bytes: u64,
+    /// The least that must be left for Calls and Replies in progress, octets: those two, as much
+    /// for Calls that are made, and what the built-in program reads from.
     pub progress_bytes: u64,
     /// Arena memory of all lcores, octets.
     pub total_bytes: u64,
@@ -129,6 +143,13 @@ pub(crate) fn of(plan: &Plan) -> Budget {
         .map(|cost| cost.connection_bytes)
         .max()
         .unwrap_or(0);
+    let serving = servers(plan).fold(Share::default(), Share::larger);
+    let made = plan.backs.iter().map(|it| Share::of(&it.transport));
+    let making = made.fold(Share::default(), Share::larger);
+    let source = match plan.services.is_empty() {
+        true => 0,
+        false => u64::from(SOURCE_BYTES),
+    };
     let pinned = endpoints(plan).any(|(_, fabric, _)| fabric.locks_memory());
     let total_bytes = plan.runtime.memory_bytes.saturating_mul(lcores);
     Budget {
@@ -136,10 +157,17 @@ pub(crate) fn of(plan: &Plan) -> Budget {
         connections_max: plan.runtime.connections_max,
         memory_bytes: plan.runtime.memory_bytes,
         receives_bytes: dearest.saturating_mul(plan.runtime.connections_max.into()),
-        progress_bytes: endpoints(plan)
-            .map(|(_, _, it)| progress(it))
-            .max()
-            .unwrap_or(0),
+        call_share_bytes: serving.call,
+        reply_share_bytes: serving.reply,
+        progress_bytes: [
+            serving.call,
+            serving.reply,
+            making.call,
+            making.reply,
+            source,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add),
         endpoints: costs,
         total_bytes,
         memlock_bytes: if pinned { total_bytes } else { 0 },
@@ -163,12 +191,51 @@ fn endpoints(plan: &Plan) -> impl Iterator<Item = (&str, Fabric, &Transport)> {
     fronts.chain(backs).chain(services)
 }
 
-/// Octets that must be left for work in progress by one endpoint's limits.
-pub(crate) fn progress(transport: &Transport) -> u64 {
-    let longest = |bytes: u32| pooled(bytes.into()).unwrap_or(u64::MAX);
-    longest(transport.limits.call_bytes)
-        .saturating_add(longest(transport.limits.reply_bytes))
-        .saturating_mul(2)
+/// Memory that one longest Call and its Reply can be sure of, octets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    call: u64,
+    reply: u64,
+}
+
+impl Share {
+    fn of(transport: &Transport) -> Self {
+        let Limits {
+            call_bytes,
+            reply_bytes,
+            ..
+        } = transport.limits;
+        Self {
+            call: block(call_bytes.into()),
+            reply: block(u64::from(reply_bytes).saturating_add(AROUND_BYTES.into())),
+        }
+    }
+
+    fn larger(self, other: Self) -> Self {
+        Self {
+            call: self.call.max(other.call),
+            reply: self.reply.max(other.reply),
+        }
+    }
+}
+
+/// The shares of what serves: fronts, and services, whose ECHO has Replies as long as its Calls.
+fn servers(plan: &Plan) -> impl Iterator<Item = Share> {
+    let fronts = plan.fronts.iter().map(|it| Share::of(&it.transport));
+    let echoes = plan.services.iter().map(|it| {
+        let share = Share::of(&it.transport);
+        Share {
+            reply: share.reply.max(share.call.saturating_mul(2)),
+            ..share
+        }
+    });
+    fronts.chain(echoes)
+}
+
+/// The block that `bytes` octets lie in, wherever the pool cuts it.
+fn block(bytes: u64) -> u64 {
+    let block = bytes.checked_next_power_of_two().unwrap_or(u64::MAX);
+    block.max(GRAIN)
 }
 
 /// `bytes` in whole mebibytes, rounded up.
@@ -195,7 +262,10 @@ mod tests {
         assert_eq!(budget.endpoints[0].receives, 36);
         assert_eq!(budget.endpoints[0].receive_bytes, 8192);
         assert_eq!(budget.receives_bytes, 100 * 36 * 8192);
-        assert_eq!(budget.progress_bytes, 2 * 2 * 1280 * 1024);
+        // A block for a Call, one twice as long for an ECHO of it, and the source.
+        let shares = (budget.call_share_bytes, budget.reply_share_bytes);
+        assert_eq!(shares, (2 * MIB, 4 * MIB));
+        assert_eq!(budget.progress_bytes, 7 * MIB);
         assert_eq!(budget.shared_bytes(), Some(200 * MIB - 100 * 36 * 8192));
         assert_eq!(budget.total_bytes, 400 * MIB);
     }

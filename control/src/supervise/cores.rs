@@ -2,14 +2,15 @@
 
 use anyhow::{Context, Result, bail};
 use rpcrdma_config::Plan;
+use rpcrdma_config::budget::SOURCE_BYTES;
 use rpcrdma_config::plan;
 use rpcrdma_fabric::Port;
 use rpcrdma_fabric::Span;
 use rpcrdma_fabric::arena::{Arena, Hugepages, Pages};
 use rpcrdma_fabric::connect::PortId;
-use rpcrdma_fabric::pool::Pool;
 use rpcrdma_lcore::{
-    Bell, Idle, Lcore, Line, Places, Running, SeatId, SeatOrder, line, spawn, stock,
+    Bell, Idle, Lcore, Line, Places, Regions, Running, SeatId, SeatOrder, Shares, line, spawn,
+    stock,
 };
 use rpcrdma_memory::{MemoryFabric, MemoryPort, Settings};
 use rpcrdma_upper::program::fill_source;
@@ -19,9 +20,6 @@ use std::sync::Arc;
 
 /// The queue pairs' type of the fabric in use.
 pub(super) type Endpoint = <MemoryPort as Port>::Endpoint;
-
-/// Octets that the built-in program's READ can give, where there is a service.
-const SOURCE_BYTES: u32 = 1 << 20;
 
 /// One lcore, as the control thread sees it.
 pub(super) struct Core {
@@ -92,10 +90,10 @@ fn start_one(
         .with_context(|| format!("mapping {} octets of memory", runtime.memory_bytes))?;
     let arena = Arc::new(arena);
     let hugepages = arena.pages() != Pages::Ordinary;
-    let mut pool = Pool::new(0, runtime.memory_bytes);
+    let mut regions = Regions::new(runtime.memory_bytes, shares(plan));
     let source = match plan.services.is_empty() {
         true => Span::default(),
-        false => stock(&mut pool, &arena, SOURCE_BYTES, fill_source)
+        false => stock(regions.shared(), &arena, SOURCE_BYTES, fill_source)
             .context("no memory for what the built-in program reads from")?,
     };
     let (port_id, port) = fabric.open_port(Arc::clone(&arena), &port_settings(plan))?;
@@ -108,7 +106,7 @@ fn start_one(
         plan::Idle::Spin => Idle::Spin,
         plan::Idle::Adaptive { spin } => Idle::Adaptive { spin },
     };
-    let make = move || Lcore::new(link, port, arena, pool, idle);
+    let make = move || Lcore::new(link, port, arena, regions, idle);
     let running = spawn(Some(core), format!("lcore-{index}"), Arc::clone(bell), make)?;
     Ok(Core {
         processor: core.id,
@@ -119,6 +117,15 @@ fn start_one(
         hugepages,
         waiting: VecDeque::new(),
     })
+}
+
+/// What is set aside of an lcore's memory.
+fn shares(plan: &Plan) -> Shares {
+    Shares {
+        receives: plan.budget.receives_bytes,
+        call: plan.budget.call_share_bytes,
+        reply: plan.budget.reply_share_bytes,
+    }
 }
 
 fn hugepages(wanted: plan::Hugepages) -> Hugepages {

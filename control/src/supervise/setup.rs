@@ -1,5 +1,6 @@
 //! From the plan's words to those of the engine and the upper layers.
 
+use rpcrdma_config::budget::AROUND_BYTES;
 use rpcrdma_config::plan::{self, Transport, VersionMax};
 use rpcrdma_engine::{Setup, Side};
 use rpcrdma_fabric::pool;
@@ -8,9 +9,6 @@ use rpcrdma_upper::front::{BackendId, FrontSettings, Routes};
 use rpcrdma_wire::property::BackwardRequests;
 use rpcrdma_wire::{Limits, Version};
 use std::sync::Arc;
-
-/// Octets of an RPC message around its payload: heads, credentials, file handles.
-const AROUND_BYTES: u32 = 64 << 10;
 
 /// How a connection is to behave.
 pub(super) fn engine(transport: &Transport, side: Side) -> Setup {

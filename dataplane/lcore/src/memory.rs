@@ -4,7 +4,7 @@
 //!
 //! [`Io::octets`] and [`Io::octets_mut`] look safe, and lean on a bargain that
 //! `rpcrdma_engine::work` states: octets are looked at only while no peer may write them. The
-//! parties to it are few. A span comes from this lcore's pool, which never gives an octet to
+//! parties to it are few. A span comes from this lcore's regions, which never give an octet to
 //! two owners. Its owner is the engine or an upper layer, on this same thread, so nobody else
 //! in this process looks at it at the same time. The fabric writes a span only while it is
 //! posted as a receive, being read into, or exposed for writing; the engine's state machines
@@ -17,6 +17,7 @@
 #![expect(unsafe_code, reason = "slices over the arena: see the module text")]
 
 use crate::refusals::Refusals;
+use crate::regions::{Claim, Regions, Unmet};
 use crate::seats::ConnectionNumber;
 use rpcrdma_engine::{Access, Counters, Io, Octets, Posted, Refused, Span, WorkId};
 use rpcrdma_fabric::arena::Arena;
@@ -43,7 +44,7 @@ pub fn stock(
 /// What all connections of an lcore work with.
 pub(crate) struct Bench<P> {
     pub(crate) port: P,
-    pub(crate) pool: Pool,
+    pub(crate) regions: Regions,
     pub(crate) counters: Counters,
     pub(crate) refusals: Refusals,
     /// Memory or a window came back since those who wait for some were looked at.
@@ -53,10 +54,10 @@ pub(crate) struct Bench<P> {
 }
 
 impl<P: Port> Bench<P> {
-    pub(crate) fn new(port: P, pool: Pool) -> Bench<P> {
+    pub(crate) fn new(port: P, regions: Regions) -> Bench<P> {
         Bench {
             port,
-            pool,
+            regions,
             counters: Counters::default(),
             refusals: Refusals::new(),
             freed: false,
@@ -67,7 +68,7 @@ impl<P: Port> Bench<P> {
     /// What is in use now, to be compared later.
     pub(crate) fn in_use(&self) -> InUse {
         InUse {
-            bytes: self.pool.usage().in_use_bytes,
+            bytes: self.regions.in_use_bytes(),
             windows: self.windows_out,
         }
     }
@@ -93,8 +94,10 @@ pub(crate) struct Desk<'a, 'm, P> {
     arena: &'m Arena,
     qp: QueuePair,
     number: ConnectionNumber,
-    /// The pool, or the port's windows, could not give what was asked for.
-    pub(crate) starved: bool,
+    /// What memory is wanted for, should any be.
+    claim: Claim,
+    /// Claims for which the regions, or the port's windows, had too little.
+    pub(crate) unmet: Unmet,
 }
 
 impl<'a, 'm, P: Port> Desk<'a, 'm, P> {
@@ -104,14 +107,22 @@ impl<'a, 'm, P: Port> Desk<'a, 'm, P> {
         arena: &'m Arena,
         qp: QueuePair,
         number: ConnectionNumber,
+        claim: Claim,
     ) -> Desk<'a, 'm, P> {
         Desk {
             bench,
             arena,
             qp,
             number,
-            starved: false,
+            claim,
+            unmet: Unmet::default(),
         }
+    }
+
+    /// What memory is wanted for from now on.
+    #[inline]
+    pub(crate) fn claims(&mut self, claim: Claim) {
+        self.claim = claim;
     }
 
     #[inline]
@@ -124,14 +135,16 @@ impl<'a, 'm, P: Port> Desk<'a, 'm, P> {
 impl<'m, P: Port> Io<'m> for Desk<'_, 'm, P> {
     #[inline]
     fn reserve(&mut self, len: u32) -> Option<Span> {
-        let span = self.bench.pool.reserve(len);
-        self.starved |= span.is_none();
+        let span = self.bench.regions.reserve(self.claim, len);
+        if span.is_none() {
+            self.unmet.add(self.claim);
+        }
         span
     }
 
     #[inline]
     fn release(&mut self, span: Span) {
-        self.bench.pool.release(span);
+        self.bench.regions.release(span);
         self.bench.freed = true;
     }
 
@@ -183,7 +196,9 @@ impl<'m, P: Port> Io<'m> for Desk<'_, 'm, P> {
     #[inline]
     fn expose(&mut self, memory: Span, access: Access) -> Result<Segment, Refused> {
         let exposed = self.bench.port.expose(self.qp, memory, access);
-        self.starved |= exposed == Err(Refused::Busy);
+        if exposed == Err(Refused::Busy) {
+            self.unmet.add(Claim::Made);
+        }
         self.bench.windows_out += usize::from(exposed.is_ok());
         exposed
     }

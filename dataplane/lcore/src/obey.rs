@@ -1,9 +1,11 @@
 //! What control says, carried out.
 
 use crate::counters::count;
+use crate::regions::{Claim, Unmet};
 use crate::report::Survey;
 use crate::ring::{Arrival, Ending, LcoreOrder, Order, SeatOrder, Session};
 use crate::seats::{Departure, Occupant, SeatId};
+use crate::settle::engine_claim;
 use crate::turn::{Lcore, Mode};
 use rpcrdma_engine::{CloseReason, Event};
 use rpcrdma_fabric::Port;
@@ -91,6 +93,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     fn post_receives(&mut self, seat: SeatId) {
         self.serve(seat, |occupant, desk, _| {
             let connection = &mut occupant.session.connection;
+            desk.claims(Claim::Receives);
             match connection.adopt(desk) {
                 Ok(()) => {
                     occupant.owes_adopted = true;
@@ -98,7 +101,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                 }
                 Err(_) => {
                     // It does not wait for memory: it goes.
-                    desk.starved = false;
+                    desk.unmet = Unmet::default();
                     connection.close(desk, CloseReason::Memory)
                 }
             }
@@ -138,6 +141,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                     // One that crossed the loss of the connection is dropped.
                     if !connection.phase().is_over() {
                         let mut watcher = sockets.watcher(seat, &mut occupant.watching);
+                        desk.claims(engine_claim(connection).of_upper());
                         upper.order(connection, desk, &mut watcher, order, now);
                     }
                     Event::None

@@ -143,7 +143,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             snapshot.counters.clone_from(&self.bench.counters);
             snapshot.turns = self.counts;
             snapshot.upper.clone_from(&self.sums);
-            snapshot.memory = self.bench.pool.usage();
+            snapshot.memory = self.bench.regions.usage();
             snapshot.refusals.clone_from(&self.bench.refusals);
             self.link.send(Notice::Snapshot(snapshot));
         }

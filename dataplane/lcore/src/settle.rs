@@ -3,12 +3,13 @@
 
 use crate::counters::count;
 use crate::memory::Desk;
+use crate::regions::{Claim, Unmet};
 use crate::ring::Session;
 use crate::seats::{Occupant, SeatId};
 use crate::sockets::Sockets;
 use crate::turn::Lcore;
 use rpcrdma_engine::phase::Phase;
-use rpcrdma_engine::{CloseReason, Event, Io, Side};
+use rpcrdma_engine::{CloseReason, Connection, Event, Io, Side};
 use rpcrdma_fabric::{Completion, Outcome, Port};
 use rpcrdma_upper::Upper;
 use std::time::Instant;
@@ -20,10 +21,8 @@ const STEPS: usize = 64;
 /// What became of a connection in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Served {
-    /// It is there, and found what it needed.
-    Well,
-    /// It is there, and waits for memory or windows.
-    Starved,
+    /// It is there, and waits for memory or windows for these.
+    There(Unmet),
     /// It was not there, or is over.
     Gone,
 }
@@ -109,11 +108,11 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         self.bench.freed |= outcome == Outcome::Done;
     }
 
-    /// Has the engine and the upper layer of a place look for something to do. False when the
-    /// connection still waits for memory or windows.
-    pub(crate) fn call_upper(&mut self, place: usize) -> bool {
+    /// Has the engine and the upper layer of a place look for something to do. For what the
+    /// connection waits afterwards.
+    pub(crate) fn call_upper(&mut self, place: usize) -> Unmet {
         let Some(id) = self.seats.id_at(place) else {
-            return true;
+            return Unmet::default();
         };
         count(&mut self.counts.upper_turns);
         let now = self.clock.now();
@@ -125,14 +124,20 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             }
             // Between `established` and `lost`.
             if connection.phase().can_send() {
+                let claim = engine_claim(connection);
+                desk.claims(claim.of_upper());
                 again = upper.turn(connection, desk, now);
+                desk.claims(claim);
             }
             Event::None
         });
         if again && served != Some(Served::Gone) {
             self.eager.push(place);
         }
-        served != Some(Served::Starved)
+        match served {
+            Some(Served::There(unmet)) => unmet,
+            Some(Served::Gone) | None => Unmet::default(),
+        }
     }
 
     /// Does `first` to the connection `id`, then whatever its engine finds to do after it.
@@ -145,7 +150,9 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     ) -> Option<Served> {
         let occupant = self.seats.occupant(id)?;
         let now = self.clock.now();
-        let mut desk = Desk::new(&mut self.bench, &self.arena, occupant.qp, occupant.number);
+        let claim = engine_claim(&occupant.session.connection);
+        let (qp, number) = (occupant.qp, occupant.number);
+        let mut desk = Desk::new(&mut self.bench, &self.arena, qp, number, claim);
         let mut event = first(occupant, &mut desk, &mut self.sockets);
         let mut steps = 0;
         loop {
@@ -161,7 +168,11 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                     self.end(id);
                     return Some(Served::Gone);
                 }
-                event => upper.event(connection, &mut desk, event, now),
+                event => {
+                    desk.claims(claim.of_upper());
+                    upper.event(connection, &mut desk, event, now);
+                    desk.claims(claim);
+                }
             }
             if !connection.runnable() {
                 break;
@@ -173,17 +184,24 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             steps += 1;
             event = connection.resume(&mut desk);
         }
-        let starved = desk.starved;
+        let unmet = desk.unmet;
         if occupant.owes() {
             self.owing.push(id.place());
         }
-        if !starved {
-            return Some(Served::Well);
+        if !unmet.is_empty() {
+            self.queue_for_memory(id, unmet);
         }
-        if self.hungry.push(id.place()) {
-            count(&mut self.counts.memory_waits);
+        Some(Served::There(unmet))
+    }
+
+    /// Puts a connection behind those that wait for the same.
+    #[cold]
+    fn queue_for_memory(&mut self, id: SeatId, unmet: Unmet) {
+        for (claim, queue) in Claim::WAITING.into_iter().zip(&mut self.hungry) {
+            if unmet.has(claim) && queue.push(id.place()) {
+                count(&mut self.counts.memory_waits);
+            }
         }
-        Some(Served::Starved)
     }
 
     /// The engine says that nothing of this connection is outstanding: forgets its queue pair.
@@ -203,5 +221,14 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         self.bench.freed = true;
         count(&mut self.counts.closes);
         self.owing.push(id.place());
+    }
+}
+
+/// What a connection's engine wants memory for.
+#[inline]
+pub(crate) fn engine_claim(connection: &Connection) -> Claim {
+    match connection.side() {
+        Side::Server => Claim::Call,
+        Side::Client => Claim::Made,
     }
 }

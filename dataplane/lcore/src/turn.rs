@@ -5,12 +5,12 @@ use crate::idle::{Clock, Idle};
 use crate::line::Link;
 use crate::memory::Bench;
 use crate::queue::SeatQueue;
+use crate::regions::{Claim, Regions};
 use crate::report::Survey;
 use crate::seats::Seats;
 use crate::sockets::{EDGES, Sockets};
 use rpcrdma_engine::{Event, WorkId};
 use rpcrdma_fabric::arena::Arena;
-use rpcrdma_fabric::pool::Pool;
 use rpcrdma_fabric::{Completion, Outcome, Port, Token};
 use rpcrdma_upper::Upper;
 use std::io;
@@ -50,8 +50,8 @@ pub struct Lcore<P: Port, U: Upper> {
     pub(crate) seats: Seats<U>,
     /// Who has sockets to look at, or more to do.
     pub(crate) eager: SeatQueue,
-    /// Who waits for memory or windows.
-    pub(crate) hungry: SeatQueue,
+    /// Who waits for memory or windows, one queue for each of [`Claim::WAITING`].
+    pub(crate) hungry: [SeatQueue; 3],
     /// Who has something to tell control.
     pub(crate) owing: SeatQueue,
     pub(crate) link: Link<P::Endpoint, U>,
@@ -70,8 +70,8 @@ pub struct Lcore<P: Port, U: Upper> {
 }
 
 impl<P: Port, U: Upper> Lcore<P, U> {
-    /// An lcore without connections. `pool` is over the arena that `port` works in. Allocates
-    /// all it will ever need.
+    /// An lcore without connections. `memory` is of the arena that `port` works in: regions, or
+    /// a pool for everything. Allocates all it will ever need.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         link: Link<P::Endpoint, U>,
         port: P,
         arena: Arc<Arena>,
-        pool: Pool,
+        memory: impl Into<Regions>,
         idle: Idle,
     ) -> io::Result<Lcore<P, U>> {
         let sockets = Sockets::new()?;
@@ -94,11 +94,11 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             outcome: Outcome::Done,
         };
         Ok(Lcore {
-            bench: Bench::new(port, pool),
+            bench: Bench::new(port, memory.into()),
             arena,
             seats,
             eager: queue(),
-            hungry: queue(),
+            hungry: Claim::WAITING.map(|_| queue()),
             owing: queue(),
             link,
             sockets,
@@ -197,17 +197,24 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         turns
     }
 
-    /// When memory or windows came back: another try for those that wait, in order. One that
-    /// still finds too little keeps its place at the head, so that it is not overtaken for ever
-    /// by those that need less. What a vain try takes and gives back itself is no reason for
-    /// another, or it would be made for ever; what it gave back beyond that is.
+    /// When memory or windows came back: another try for those that wait.
     #[inline]
     fn feed_the_hungry(&mut self) -> usize {
-        if self.hungry.is_empty() || !std::mem::take(&mut self.bench.freed) {
+        if !self.bench.freed || self.hungry.iter().all(SeatQueue::is_empty) {
             return 0;
         }
+        self.bench.freed = false;
+        Claim::WAITING.map(|claim| self.feed(claim)).iter().sum()
+    }
+
+    /// Another try for those that wait with this claim, in order. One that still finds too
+    /// little keeps its place at the head, so that it is not overtaken for ever by those that
+    /// need less. What a vain try takes and gives back itself is no reason for another, or it
+    /// would be made for ever; what it gave back beyond that is.
+    #[cold]
+    fn feed(&mut self, claim: Claim) -> usize {
         let mut retries = 0;
-        while let Some(place) = self.hungry.peek() {
+        while let Some(place) = self.hungry[claim.place()].peek() {
             if retries == RETRIES {
                 // Those behind get theirs in the next turn.
                 self.bench.freed = true;
@@ -215,12 +222,14 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             }
             retries += 1;
             count(&mut self.counts.memory_retries);
+            let freed = std::mem::take(&mut self.bench.freed);
             let before = self.bench.in_use();
-            if !self.call_upper(place) {
-                self.bench.freed = self.bench.in_use().is_below(before);
+            if self.call_upper(place).has(claim) {
+                self.bench.freed = freed || self.bench.in_use().is_below(before);
                 break;
             }
-            self.hungry.pop();
+            self.bench.freed |= freed;
+            self.hungry[claim.place()].pop();
         }
         retries
     }

@@ -1,13 +1,81 @@
 //! Memory has a ceiling, and what does not fit below it waits, in order, for as long as it takes.
 
-use crate::support::octets::{Two, head, payload};
+use crate::support::appliance::{Appliance, machine};
+use crate::support::octets::success;
+use crate::support::octets::{Two, head, payload, word};
 use crate::support::peer::Peer;
-use crate::support::tcp::{Server, nfs_null, nfs_write, nfs_write_reply};
-use crate::support::{appliance::Appliance, octets::success};
-use crate::{Way, gateways};
+use crate::support::tcp::{Server, Stream, nfs_null, nfs_write, nfs_write_reply};
+use crate::{Way, gateways, on_lcores};
+use std::sync::Mutex;
+use std::thread;
 
-/// What each peer writes.
+/// What each client writes.
 const BYTES: u32 = 1 << 20;
+const CLIENTS: u32 = 200;
+
+/// 200 clients write 1 MiB each at the same time, through memory for some ten of them, to a
+/// backend that answers one at a time.
+#[test]
+fn two_hundred_writers_and_a_slow_backend_stay_below_the_ceiling() {
+    two_hundred_writers(1, 32);
+}
+
+/// The same where most Calls are made on one lcore and served on another: on two, if the
+/// machine has as many.
+#[test]
+fn two_hundred_writers_on_two_lcores_stay_below_the_ceiling() {
+    two_hundred_writers(machine().cores.len().min(2), 24);
+}
+
+fn two_hundred_writers(lcores: usize, memory_mib: u32) {
+    let server = Server::new();
+    let appliance = on_lcores(lcores, server.address(), memory_mib, 2 * CLIENTS, 2);
+    let idle = appliance.state().in_use();
+    let data = payload(BYTES, 0);
+    thread::scope(|scope| {
+        let (server, data) = (&server, &data);
+        scope.spawn(move || answer_one_at_a_time(server, data));
+        for xid in 0..CLIENTS {
+            let address = appliance.back();
+            scope.spawn(move || {
+                let mut client = Stream::to(address);
+                client.send(&nfs_write(xid, data));
+                assert_eq!(client.record(), Some(nfs_write_reply(xid, BYTES)));
+            });
+        }
+    });
+    let state = appliance.state();
+    for (peak, ceiling) in state.peaks() {
+        assert!(peak <= ceiling, "{peak} of {ceiling} octets");
+    }
+    let waits = state.counter("memory_waits") + state.counter("upper_memory_waits");
+    assert!(waits > 0, "somebody had to wait");
+    assert_eq!(state.counter("calls_in"), u64::from(CLIENTS));
+    assert_eq!(state.counter("replies_in"), u64::from(CLIENTS));
+    appliance.until_in_use(&idle);
+}
+
+/// A backend with as many connections as come, and one thing done at a time.
+fn answer_one_at_a_time(server: &Server, data: &[u8]) {
+    let one = Mutex::new(());
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            let mut stream = server.accept();
+            let one = &one;
+            scope.spawn(move || {
+                let record = stream.record().expect("a call");
+                let xid = word(&record, 0);
+                let _turn = one.lock().expect("nobody has panicked");
+                assert!(
+                    record == nfs_write(xid, data),
+                    "the very octets of the client"
+                );
+                stream.send(&nfs_write_reply(xid, BYTES));
+                assert_eq!(stream.record(), None, "the client leaves");
+            });
+        }
+    });
+}
 
 /// Admission is all or nothing: with as many Calls in flight as there are credits, the client's
 /// socket is not read; each answer lets one more in, in order.

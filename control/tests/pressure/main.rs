@@ -1,7 +1,7 @@
 //! The decisions that keep the appliance from deadlock, loss and unbounded memory, on the whole
 //! of it: TCP clients, a back, a front, a TCP backend that does what the test says.
 //!
-//! Everything is on one lcore, whose pool both gateways share: there they are most in each
+//! Mostly everything is on one lcore, whose pool both gateways share: there they are most in each
 //! other's way.
 
 #[path = "../support/mod.rs"]
@@ -16,10 +16,21 @@ use support::tcp::{Server, Stream};
 
 /// A back and a front before `backend`, with these many MiB, seats and credits.
 fn gateways(backend: SocketAddr, memory_mib: u32, connections: u32, credits: u32) -> Appliance {
+    on_lcores(1, backend, memory_mib, connections, credits)
+}
+
+/// The same on several lcores.
+fn on_lcores(
+    lcores: usize,
+    backend: SocketAddr,
+    memory_mib: u32,
+    connections: u32,
+    credits: u32,
+) -> Appliance {
     Appliance::start(&format!(
         r#"
         [runtime]
-        lcores = 1
+        lcores = {lcores}
         memory_mib = {memory_mib}
         hugepages = "off"
         connections_max = {connections}

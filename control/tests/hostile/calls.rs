@@ -98,7 +98,7 @@ fn updates_without_end() {
     until("the end of patience", || {
         let over = scene.peer.is_over();
         if !over {
-            scene.peer.send(&update);
+            scene.peer.offer(&update);
         }
         over.then_some(())
     });

@@ -5,8 +5,7 @@ use super::{Connected, Failure, Wanted};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
 /// Addresses of one name that are tried.
 const ADDRESSES: usize = 8;
@@ -92,7 +91,7 @@ impl Attempt {
                 Source::NoneLeft => return Step::Failed(Failure::NoPort),
             };
             self.chosen = port.is_some();
-            match open(self.address(), port, wanted.keepalive) {
+            match open(self.address(), port, wanted) {
                 Ok(socket) => return Step::Wait(Some(self.connecting.insert(socket))),
                 Err(error)
                     if error.kind() == io::ErrorKind::PermissionDenied && wanted.privileged =>
@@ -166,7 +165,7 @@ impl Attempt {
 }
 
 /// A socket that connects to `address`, from `port` if one is given.
-fn open(address: SocketAddr, port: Option<u16>, keepalive: Option<Duration>) -> io::Result<Socket> {
+fn open(address: SocketAddr, port: Option<u16>, wanted: &Wanted) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -174,14 +173,15 @@ fn open(address: SocketAddr, port: Option<u16>, keepalive: Option<Duration>) -> 
     )?;
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
-    crate::keepalive::set(&socket, keepalive)?;
-    if let Some(port) = port {
+    crate::keepalive::set(&socket, wanted.keepalive)?;
+    if port.is_some() || wanted.from.is_some() {
         // Without it, the port of a connection that has just ended is not to be had.
         socket.set_reuse_address(true)?;
-        let local = match address {
-            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+        let any: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
+        let local = SocketAddr::new(wanted.from.unwrap_or(any), port.unwrap_or(0));
         socket.bind(&local.into())?;
     }
     match socket.connect(&address.into()) {

@@ -50,6 +50,8 @@ pub struct Wanted {
     pub keepalive: Option<Duration>,
     /// From a port from 512 to 1023.
     pub privileged: bool,
+    /// The address to come from; `None`: whichever the system takes.
+    pub from: Option<IpAddr>,
     /// Whom the connection is for: the next one for the same party to the same backend comes
     /// from the same port. `None` for backends that take a repeated xid from the same port for
     /// a duplicate without having kept the reply.

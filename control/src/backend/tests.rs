@@ -16,6 +16,7 @@ fn wanted(address: SocketAddr) -> Wanted {
         timeout: Duration::from_secs(3600),
         keepalive: Some(Duration::from_secs(60)),
         privileged: false,
+        from: None,
         remember: None,
     }
 }
@@ -184,4 +185,18 @@ fn privileged_ports_are_used_or_refused_by_name() {
             assert!(failure.to_string().contains("CAP_NET_BIND_SERVICE"));
         }
     }
+}
+
+#[test]
+fn a_connection_comes_from_the_address_it_is_to_come_from() {
+    let mut connector = Connector::new(LIMITS).unwrap();
+    let (listener, address) = listener();
+    let from: IpAddr = "127.1.2.3".parse().unwrap();
+    let wanted = Wanted {
+        from: Some(from),
+        ..wanted(address)
+    };
+    let connected = connect(&mut connector, wanted).unwrap();
+    let (_accepted, peer) = listener.accept().unwrap();
+    assert_eq!((peer.ip(), connected.local.ip()), (from, from));
 }

@@ -7,14 +7,30 @@ use rpcrdma_config::plan::{BackendAddress, SourcePort};
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder};
 use rpcrdma_upper::front::{BackendId, FrontNotice, FrontOrder};
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::time::Instant;
 use tracing::{debug, warn};
+
+/// Addresses of 127.0.0.0/8, but for the first and the last.
+const LOOPBACKS: u32 = 0x00ff_fffe;
 
 /// Backends being connected to, and for whom.
 #[derive(Default)]
 pub(super) struct Errands {
     next: u32,
     under_way: HashMap<Ticket, (ConnectionNumber, BackendId)>,
+    /// Loopback addresses that connections to the embedded server have come from.
+    loopbacks: u32,
+}
+
+impl Errands {
+    /// A loopback address that has not been used for long. The embedded server takes a call from
+    /// an address, port and xid that it saw within the last minute for a retransmission, and
+    /// never answers it; ports come round sooner than that.
+    fn unused_loopback(&mut self) -> Ipv4Addr {
+        self.loopbacks = self.loopbacks % LOOPBACKS + 1;
+        Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 0, 0, 0)) | self.loopbacks)
+    }
 }
 
 impl Supervisor {
@@ -46,16 +62,17 @@ impl Supervisor {
     }
 
     /// What to connect to.
-    fn errand(&self, number: ConnectionNumber, BackendId(id): BackendId) -> Option<Wanted> {
+    fn errand(&mut self, number: ConnectionNumber, BackendId(id): BackendId) -> Option<Wanted> {
         let Owner::Front(front) = self.sessions.get(number)?.owner else {
             return None;
         };
         let backend = self.plan.fronts[front].backends.get(usize::from(id))?;
-        let (host, port) = match &backend.address {
-            BackendAddress::Tcp { host, port } => (host.clone(), *port),
+        let (host, port, from) = match &backend.address {
+            BackendAddress::Tcp { host, port } => (host.clone(), *port, None),
             BackendAddress::Export => {
                 let address = self.export.as_ref()?.address();
-                (address.ip().to_string(), address.port())
+                let from = self.errands.unused_loopback();
+                (address.ip().to_string(), address.port(), Some(from.into()))
             }
         };
         Some(Wanted {
@@ -64,6 +81,7 @@ impl Supervisor {
             timeout: backend.connect_timeout,
             keepalive: backend.keepalive,
             privileged: backend.source_port == SourcePort::Privileged,
+            from,
             // Peers in the memory fabric carry no name of their own: one client must not come
             // from another's port, where the server keeps that one's replies.
             remember: None,
@@ -126,5 +144,20 @@ impl Supervisor {
             }
             keep
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_addresses_come_round_after_all_others() {
+        let mut errands = Errands::default();
+        assert_eq!(errands.unused_loopback(), Ipv4Addr::new(127, 0, 0, 1));
+        assert_eq!(errands.unused_loopback(), Ipv4Addr::new(127, 0, 0, 2));
+        errands.loopbacks = LOOPBACKS - 1;
+        assert_eq!(errands.unused_loopback(), Ipv4Addr::new(127, 255, 255, 254));
+        assert_eq!(errands.unused_loopback(), Ipv4Addr::new(127, 0, 0, 1));
     }
 }

@@ -321,6 +321,21 @@ fn status_of_a_running_one() {
 }
 
 #[test]
+fn a_full_standard_output_is_an_error_and_no_panic() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let output = rpcrdmad(&["run", "--print"])
+        .stdout(full.expect("a device that is always full"))
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains("cannot write to standard output"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn status_of_nobody() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let socket = scratch.path().join("nobody.sock");

@@ -2,13 +2,16 @@
 
 #![forbid(unsafe_code)]
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 use rpcrdma_perf::args::{Args, Command, Run};
 use rpcrdma_perf::bed::Bed;
 use rpcrdma_perf::load::Order;
 use rpcrdma_perf::report::{Conditions, Report, write_log};
 use rpcrdma_perf::{floor, progress};
+use std::fs::File;
+use std::io::{Write, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -36,6 +39,9 @@ fn measure(run: &Run) -> Result<u64> {
     if run.fabric != "memory" {
         bail!("--fabric {}: this build has: memory", run.fabric);
     }
+    // Before anything is measured: a path with a slip in it must not cost the measurement.
+    let json = run.json.as_deref().map(create).transpose()?;
+    let hdr = run.hdr.as_deref().map(create).transpose()?;
     let progress = progress::Progress::new(run.seconds);
     progress.say("measuring the floor");
     let floor = floor::measure(&wanted)?;
@@ -60,12 +66,19 @@ fn measure(run: &Run) -> Result<u64> {
         time,
     };
     let report = Report::new(conditions, &measured, floor);
-    print!("{}", report.table());
-    if let Some(path) = &run.json {
-        report.write_json(path)?;
+    if let Some(file) = json {
+        report.write_json(file).context("writing --json")?;
     }
-    if let Some(path) = &run.hdr {
-        write_log(path, &measured.latency, time)?;
+    if let Some(file) = hdr {
+        write_log(file, &measured.latency, time).context("writing --hdr")?;
     }
+    let table = report.table();
+    stdout()
+        .write_all(table.as_bytes())
+        .context("cannot write to standard output")?;
     Ok(report.errors)
+}
+
+fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -2,13 +2,13 @@
 
 use crate::load::Measured;
 use crate::workload::Workload;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2Serializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::io::Write;
 use std::time::{Duration, SystemTime};
 
 /// The floor measured in the same run.
@@ -195,14 +195,14 @@ impl Report {
     }
 
     /// Writes the JSON document.
-    pub fn write_json(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("writing {}", path.display()))
+    pub fn write_json(&self, mut to: impl Write) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        Ok(to.write_all(text.as_bytes())?)
     }
 }
 
 /// Writes a histogram as an HdrHistogram interval log (V2), which the usual plotters read.
-pub fn write_log(path: &Path, histogram: &Histogram<u64>, time: Duration) -> Result<()> {
+pub fn write_log(mut to: impl Write, histogram: &Histogram<u64>, time: Duration) -> Result<()> {
     let mut octets = Vec::new();
     let mut serializer = V2Serializer::new();
     let mut log = IntervalLogWriterBuilder::new()
@@ -211,7 +211,7 @@ pub fn write_log(path: &Path, histogram: &Histogram<u64>, time: Duration) -> Res
         .begin_log_with(&mut octets, &mut serializer)?;
     log.write_histogram(histogram, Duration::ZERO, time, None)
         .map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    std::fs::write(path, octets).with_context(|| format!("writing {}", path.display()))
+    Ok(to.write_all(&octets)?)
 }
 
 #[expect(
@@ -322,10 +322,8 @@ mod tests {
 
     #[test]
     fn the_log_is_one_that_others_read() {
-        let path = std::env::temp_dir().join(format!("rpcrdma-perf-{}.hlog", std::process::id()));
-        write_log(&path, &measured().latency, TIME).expect("a file");
-        let log = std::fs::read(&path).expect("what was written");
-        std::fs::remove_file(&path).expect("ours");
+        let mut log = Vec::new();
+        write_log(&mut log, &measured().latency, TIME).expect("memory to write to");
         let mut intervals = IntervalLogIterator::new(&log).filter_map(|entry| match entry {
             Ok(LogEntry::Interval(interval)) => Some(interval.duration()),
             _ => None,

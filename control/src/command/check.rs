@@ -1,5 +1,6 @@
 //! `rpcrdmad check`.
 
+use super::output::say;
 use super::this_machine;
 use crate::cli::Check;
 use anyhow::Result;
@@ -9,9 +10,9 @@ pub(super) fn check(options: &Check) -> Result<ExitCode> {
     match rpcrdma_config::load(&options.file, &this_machine()?) {
         Ok(plan) => {
             if options.print {
-                print!("{}", plan.print());
+                say(&plan.print())?;
             } else {
-                println!("{}: good", options.file.display());
+                say(&format!("{}: good\n", options.file.display()))?;
             }
             Ok(ExitCode::SUCCESS)
         }

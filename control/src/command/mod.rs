@@ -4,6 +4,7 @@
 mod addresses;
 mod check;
 mod decode;
+mod output;
 mod proof;
 mod run;
 mod status;

@@ -1,6 +1,7 @@
 //! `rpcrdmad run`.
 
 use super::addresses::Door;
+use super::output::say;
 use super::{proof, this_machine};
 use crate::cli::Run;
 use crate::metrics::Metrics;
@@ -10,6 +11,7 @@ use crate::status::StatusSocket;
 use crate::supervise::{Board, Handle, Supervisor};
 use anyhow::{Context, Result, bail};
 use rpcrdma_config::{Plan, load};
+use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
         }
     };
     if options.print {
-        print!("{}", plan.print());
+        say(&plan.print())?;
         return Ok(ExitCode::SUCCESS);
     }
     // Before anything is started, so that no moment is left in which a signal kills.
@@ -42,7 +44,7 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
         };
         return finish_self_test(options, &report);
     }
-    announce(&plan, &doors, &servers, scratch.as_ref());
+    say(&announcement(&plan, &doors, &servers, scratch.as_ref()))?;
     supervisor.run(Some(signals))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -122,29 +124,37 @@ impl Servers {
     }
 }
 
-/// Tells people, on standard output, what there is now and how to use it.
-fn announce(plan: &Plan, doors: &[Door], servers: &Servers, scratch: Option<&TempDir>) {
+/// What there is now and how to use it, for people.
+fn announcement(
+    plan: &Plan,
+    doors: &[Door],
+    servers: &Servers,
+    scratch: Option<&TempDir>,
+) -> String {
+    let mut text = String::new();
     if let Some(export) = &plan.export {
         let fate = if scratch.is_some() {
             ", which is removed at the end"
         } else {
             ""
         };
-        println!("serving {}{fate}", export.directory.display());
+        let _ = writeln!(text, "serving {}{fate}", export.directory.display());
     }
     for door in doors {
-        print!("NFS clients, by TCP:\n{}", door.advice());
+        let _ = write!(text, "NFS clients, by TCP:\n{}", door.advice());
     }
     if let Some(metrics) = &servers.metrics {
-        println!("counters: http://{}/metrics", metrics.address());
+        let _ = writeln!(text, "counters: http://{}/metrics", metrics.address());
     }
     if let Some(status) = &servers.status {
-        println!(
+        let _ = writeln!(
+            text,
             "status: rpcrdmad status --socket {}",
             status.path().display()
         );
     }
-    println!("SIGTERM or Ctrl-C drains; a second one ends at once");
+    let _ = writeln!(text, "SIGTERM or Ctrl-C drains; a second one ends at once");
+    text
 }
 
 /// Starts the client on a thread of its own; when it is through, the appliance drains.
@@ -182,9 +192,9 @@ fn test(door: &Door, directory: Option<&Path>, board: &Board) -> Report {
 
 fn finish_self_test(options: &Run, report: &Report) -> Result<ExitCode> {
     if options.json {
-        println!("{}", serde_json::to_string_pretty(report)?);
+        say(&(serde_json::to_string_pretty(report)? + "\n"))?;
     } else {
-        print!("{report}");
+        say(&report.to_string())?;
     }
     Ok(if report.passed {
         ExitCode::SUCCESS

@@ -1,5 +1,6 @@
 //! `rpcrdmad status`.
 
+use super::output::say;
 use super::{environment, user};
 use crate::cli::Status;
 use crate::status::{ask, parse};
@@ -15,9 +16,9 @@ pub(super) fn status(options: &Status) -> Result<ExitCode> {
     // Read in both cases: half a document is none, and must not pass for one.
     let document = parse(&text)?;
     if options.json {
-        print!("{text}");
+        say(&text)?;
     } else {
-        print!("{document}");
+        say(&document.to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }

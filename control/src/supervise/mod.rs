@@ -326,6 +326,12 @@ impl Supervisor {
 
 fn start_export(export: &rpcrdma_config::plan::Export) -> Result<Export> {
     let directory = &export.directory;
+    if directory.exists() && !directory.is_dir() {
+        bail!(
+            "export.directory {}: not a directory; name one to serve",
+            directory.display()
+        );
+    }
     if !directory.is_dir() {
         bail!(
             "export.directory {}: no such directory; create it, or name another one",

@@ -136,7 +136,10 @@ impl Connection {
             segment_bytes,
             &exposed,
         );
-        let len = header.finish().ok_or(Refused::Unsupported)?;
+        let Some(len) = header.finish() else {
+            self.take_back(io, slot, &exposed);
+            return Err(Refused::Unsupported);
+        };
         debug_assert_eq!(
             len, outline.header_bytes,
             "a header of another size than planned"

@@ -62,6 +62,23 @@ fn a_client_that_left_is_not_waited_for_for_ever() {
     all.closed();
 }
 
+/// Its end stands behind a record that waits for the memory its own Calls hold.
+#[test]
+fn a_client_that_left_while_a_call_waits_for_memory_is_noticed() {
+    let mut all = running();
+    let half = &mut all.pair.world.halves[CLIENT];
+    half.ceiling = Some(half.in_use() + 150_000);
+    all.client.send(&read_call(2, 100_000));
+    all.served();
+    all.client.send(&read_call(3, 100_000));
+    all.settle();
+    assert!(all.counted().0.memory_waits > 0, "the second one waits");
+    all.client.close();
+    all.settle();
+    all.pair.now += LINGER;
+    all.closed();
+}
+
 #[test]
 fn a_client_that_leaves_midway_through_a_call_leaves_nothing() {
     let record = write_call(2, &payload(100_000, 1));

@@ -34,6 +34,7 @@ use room::{Memory, Room};
 use rpcrdma_engine::{Call, CloseReason, Connection, Event, Io, SlotId, Span};
 use rpcrdma_wire::Xid;
 use rpcrdma_wire::rpc::CallHeader;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::convert::Infallible;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -149,6 +150,12 @@ impl Back {
                 Ok(Step::Blocked) => return false,
                 Ok(Step::Head(head)) => match self.admit(conn, io, head) {
                     Admission::Going => {}
+                    // What it waits for may be held by Calls of a client that is gone: its end stands
+                    // behind octets that are not read before they find memory.
+                    Admission::Waits if has_left(self.stream.as_ref()) => {
+                        self.counters.clients_left += 1;
+                        self.leave(conn, io);
+                    }
                     Admission::Waits => return false,
                     Admission::Refused => self.refuse(conn, io),
                 },
@@ -290,6 +297,20 @@ impl Back {
             end(conn, io, answer);
         }
     }
+}
+
+/// True when the client has closed its side, whatever is still to be read from it.
+fn has_left(stream: Option<&TcpStream>) -> bool {
+    let Some(stream) = stream else { return true };
+    let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
+    let no_wait = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // Interrupted: the next try will tell.
+    let polled = poll(&mut watched, Some(&no_wait));
+    let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    polled.is_ok() && watched.iter().any(|fd| fd.revents().intersects(gone))
 }
 
 /// A Reply is written, or nobody wants it any more.

@@ -28,7 +28,7 @@ counters! {
     replies_out,
     /// Calls ended by an error message instead of a reply, or given up by the upper layer.
     calls_refused,
-    /// Calls sent, replays and retries included.
+    /// Calls taken from the upper layer to be sent; each ends once: a reply, a failure, given up.
     calls_out,
     /// Replies handed to the upper layer.
     replies_in,

@@ -242,6 +242,7 @@ impl Connection {
             return Err(Refused::Broken);
         }
         self.requester.xids.insert(call.xid, slot.index);
+        count(&mut io.counters().calls_out);
         if self.requester.queue.is_empty() && self.may_launch() {
             match self.launch(io, slot) {
                 Ok(()) => self.launched(io, slot),
@@ -323,7 +324,6 @@ impl Connection {
     #[inline]
     fn launched<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         self.requester.in_flight = self.requester.in_flight.saturating_add(1);
-        count(&mut io.counters().calls_out);
         self.step_call(io, slot, CallEvent::Launch);
     }
 

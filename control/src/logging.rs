@@ -5,16 +5,33 @@
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
+/// Lines that wait to be written.
+const QUEUED: usize = 4096;
+
+/// The thread that writes the lines; dropped, it writes those that are left, for a second at
+/// most.
+#[must_use = "lines are written while this is there"]
+pub struct Lines(#[expect(dead_code, reason = "is dropped, never looked at")] WorkerGuard);
+
 /// Starts logging events of `level` and above. Where the lines go to the journal, which has its
 /// own clock, they carry no time. Called once, by `main`.
-pub fn start(level: LevelFilter) {
+///
+/// A thread of its own writes, and lines that find its queue full are lost: a reader of standard
+/// error that reads no more must not hold up the control thread.
+pub fn start(level: LevelFilter) -> Lines {
+    let (writer, guard) = NonBlockingBuilder::default()
+        .lossy(true)
+        .buffered_lines_limit(QUEUED)
+        .thread_name("log")
+        .finish(std::io::stderr());
     let lines = fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_ansi(false)
         .with_target(false);
     let journal = std::env::var_os("JOURNAL_STREAM").is_some() && !std::io::stderr().is_terminal();
@@ -27,6 +44,7 @@ pub fn start(level: LevelFilter) {
     let _ = tracing_subscriber::registry()
         .with(lines.with_filter(targets(level)))
         .try_init();
+    Lines(guard)
 }
 
 /// The embedded NFS server calls every refused call an error; clients cause those at will.

@@ -320,6 +320,28 @@ fn status_of_a_running_one() {
     assert_eq!(running.end().status.code(), Some(0));
 }
 
+/// Nobody reads the log of a running one here: it must hold more lines than a pipe does, or lose
+/// them, but not wait.
+#[test]
+fn a_log_that_nobody_reads_holds_up_nothing() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let running = Running::with(scratch, &["--log", "debug"]);
+    let back = running.back();
+    for _ in 0..600 {
+        Stream::to(back).close();
+    }
+    let closes = |document: &Document| -> u64 {
+        let lcores = document.lcores.iter();
+        lcores.map(|lcore| lcore.counters["loop_closes"]).sum()
+    };
+    // Two connections for each client: the back's and the front's.
+    until("all of them gone", || {
+        running.status().filter(|it| closes(it) == 1200)
+    });
+    running.terminate();
+    assert!(running.ends_within(PATIENCE), "and it can still be ended");
+}
+
 #[test]
 fn a_full_standard_output_is_an_error_and_no_panic() {
     let full = std::fs::File::options().write(true).open("/dev/full");

@@ -18,7 +18,7 @@ use rpcrdma_wire::private_data::PrivateData;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 /// Where connections come in.
 pub(super) struct Doors {
@@ -224,7 +224,7 @@ impl Supervisor {
         if matches!(owner, Owner::Back(_)) {
             seated.negotiate_by = Some(now + patience);
         }
-        info!("{:?} connection with {}: established", owner, seated.peer);
+        debug!("{:?} connection with {}: established", owner, seated.peer);
         let peer = PrivateData::find(private_data);
         let (core, seat) = (seated.core, seated.seat);
         self.cores[core].tell(seat, SeatOrder::Established { peer });

@@ -57,7 +57,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use survey::Surveyor;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 /// The control loop comes round at least this often.
 const ROUND: Duration = Duration::from_millis(100);
@@ -320,7 +320,7 @@ impl Supervisor {
             let time = back.transport.version_memory;
             self.remembered.version_one(&back.upstream, now, time);
         }
-        info!("connection {}: closed: {ending:?}", number.0);
+        debug!("connection {}: closed: {ending:?}", number.0);
     }
 }
 

@@ -1,15 +1,17 @@
 //! One line for each event, on standard error.
 //!
 //! Nothing is logged for a message: lcores count. What peers can cause, as connections refused,
-//! goes through a [`Ration`], so that nobody fills a disk from afar.
+//! goes through [`Complaints`], so that nobody fills a disk from afar.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use tracing::warn;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, fmt};
+use tracing_subscriber::{Layer, fmt as layer};
 
 /// Lines that wait to be written.
 const QUEUED: usize = 4096;
@@ -30,7 +32,7 @@ pub fn start(level: LevelFilter) -> Lines {
         .buffered_lines_limit(QUEUED)
         .thread_name("log")
         .finish(std::io::stderr());
-    let lines = fmt::layer()
+    let lines = layer::layer()
         .with_writer(writer)
         .with_ansi(false)
         .with_target(false);
@@ -60,9 +62,32 @@ fn targets(level: LevelFilter) -> Targets {
         .with_target("nfs3_server", server)
 }
 
+/// Warnings that peers can cause: so many at once, then one each so often, which says how many
+/// were not written.
+#[derive(Debug)]
+pub struct Complaints(Ration);
+
+impl Complaints {
+    /// At most `burst` lines at once, and on the average one in `interval`.
+    #[must_use]
+    pub const fn new(burst: u32, interval: Duration) -> Self {
+        Self(Ration::new(burst, interval))
+    }
+
+    /// Writes a line if its turn has come; whether it did.
+    pub fn say(&mut self, what: fmt::Arguments<'_>) -> bool {
+        match self.0.claim(Instant::now()) {
+            Some(0) => warn!("{what}"),
+            Some(withheld) => warn!("{what} ({withheld} such lines before it were withheld)"),
+            None => return false,
+        }
+        true
+    }
+}
+
 /// So many lines at once, and then one each so often.
 #[derive(Debug)]
-pub struct Ration {
+struct Ration {
     burst: u32,
     interval: Duration,
     left: u32,
@@ -73,8 +98,7 @@ pub struct Ration {
 
 impl Ration {
     /// At most `burst` lines at once, and on the average one in `interval`.
-    #[must_use]
-    pub const fn new(burst: u32, interval: Duration) -> Self {
+    const fn new(burst: u32, interval: Duration) -> Self {
         Self {
             burst,
             interval,
@@ -85,7 +109,7 @@ impl Ration {
     }
 
     /// Whether a line may be written now: then, how many were not since the last one.
-    pub fn claim(&mut self, now: Instant) -> Option<u64> {
+    fn claim(&mut self, now: Instant) -> Option<u64> {
         self.refill(now);
         match self.left.checked_sub(1) {
             Some(left) => {

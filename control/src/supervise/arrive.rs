@@ -18,7 +18,7 @@ use rpcrdma_wire::private_data::PrivateData;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Instant;
-use tracing::{debug, warn};
+use tracing::debug;
 
 /// Where connections come in.
 pub(super) struct Doors {
@@ -91,7 +91,8 @@ impl Supervisor {
         private_data: &[u8],
     ) {
         if let Err(reason) = self.take_request(listener, connection, &peer, private_data) {
-            warn!("connection request from {peer}: {reason}");
+            self.complaints
+                .say(format_args!("connection request from {peer}: {reason}"));
             // Should the peer be gone meanwhile there is nobody to tell.
             let _ = self.fabric.reject(connection, reason);
         }
@@ -190,7 +191,8 @@ impl Supervisor {
             Owner::Front(_) | Owner::Service(_) => self.fabric.accept(connection, &private_data),
         };
         if let Err(error) = asked {
-            warn!("connection {}: {error}", number.0);
+            self.complaints
+                .say(format_args!("connection {}: {error}", number.0));
             self.cores[core].tell(seat, SeatOrder::Fail);
         }
     }
@@ -233,7 +235,10 @@ impl Supervisor {
     /// There will be no connection.
     pub(super) fn rejected(&mut self, connection: ConnectionId, reason: &str) {
         if let Some(seated) = self.sessions.by_connection(connection) {
-            warn!("connection to {}: refused: {reason}", seated.peer);
+            self.complaints.say(format_args!(
+                "connection to {}: refused: {reason}",
+                seated.peer
+            ));
             let (core, seat) = (seated.core, seated.seat);
             self.cores[core].tell(seat, SeatOrder::Fail);
         }

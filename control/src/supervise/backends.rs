@@ -9,7 +9,7 @@ use rpcrdma_upper::front::{BackendId, FrontNotice, FrontOrder};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Instant;
-use tracing::{debug, warn};
+use tracing::debug;
 
 /// Addresses of 127.0.0.0/8, but for the first and the last.
 const LOOPBACKS: u32 = 0x00ff_fffe;
@@ -52,10 +52,11 @@ impl Supervisor {
                 self.errands.under_way.insert(ticket, (number, backend));
             }
             Err(_) => {
-                warn!(
+                let line = format_args!(
                     "connection {}: too many backends are being connected to",
                     number.0
                 );
+                self.complaints.say(line);
                 self.deliver(number, backend, None);
             }
         }
@@ -100,7 +101,7 @@ impl Supervisor {
     }
 
     fn judge(
-        &self,
+        &mut self,
         number: ConnectionNumber,
         result: Result<Connected, Failure>,
     ) -> Option<Connected> {
@@ -110,7 +111,8 @@ impl Supervisor {
                 Some(connected)
             }
             Err(failure) => {
-                warn!("connection {}: backend: {failure}", number.0);
+                self.complaints
+                    .say(format_args!("connection {}: backend: {failure}", number.0));
                 None
             }
         }

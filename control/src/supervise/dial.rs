@@ -10,7 +10,7 @@ use rpcrdma_upper::back::Back;
 use rpcrdma_upper::role::Role;
 use rpcrdma_wire::Version;
 use std::time::Instant;
-use tracing::{debug, warn};
+use tracing::debug;
 
 /// RDMA connections of backs in the making. The clients of others wait in the listen queue: a
 /// crowd that comes at once fills neither an lcore's ring nor the upstream's backlog.
@@ -24,10 +24,9 @@ impl Supervisor {
         {
             let (DoorId(back), client) = (accepted.door, accepted.client);
             if let Err(reason) = self.dial(accepted, now) {
-                warn!(
-                    "back {}: client {client}: {reason}",
-                    self.plan.backs[back].name
-                );
+                let name = &self.plan.backs[back].name;
+                self.complaints
+                    .say(format_args!("back {name}: client {client}: {reason}"));
             }
         }
     }

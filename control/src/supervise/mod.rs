@@ -37,6 +37,7 @@ pub use board::Board;
 use crate::backend::{Connector, Limits as ConnectorLimits};
 use crate::export::Export;
 use crate::listen::Listeners;
+use crate::logging::Complaints;
 use crate::notify::{self, Watchdog};
 use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
@@ -57,7 +58,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use survey::Surveyor;
-use tracing::{debug, warn};
+use tracing::debug;
 
 /// The control loop comes round at least this often.
 const ROUND: Duration = Duration::from_millis(100);
@@ -82,6 +83,8 @@ pub struct Supervisor {
     surveyor: Surveyor,
     ending: Ending,
     watchdog: Watchdog,
+    /// What peers, clients and backends can cause goes through here.
+    complaints: Complaints,
 }
 
 /// What another thread may ask of a [`Supervisor`].
@@ -129,6 +132,7 @@ impl Supervisor {
             surveyor,
             ending: Ending::new(plan.runtime.drain_timeout),
             watchdog: Watchdog::from_environment(),
+            complaints: Complaints::new(20, Duration::from_secs(5)),
             plan,
         })
     }
@@ -311,12 +315,12 @@ impl Supervisor {
             && connection.broke_while_offering()
             && let Some(back) = self.plan.backs.get(index)
         {
-            warn!(
+            self.complaints.say(format_args!(
                 "back {}: {} did not answer version two; speaking version one to it for {} s",
                 back.name,
                 back.upstream,
                 back.transport.version_memory.as_secs()
-            );
+            ));
             let time = back.transport.version_memory;
             self.remembered.version_one(&back.upstream, now, time);
         }

@@ -5,6 +5,7 @@ use super::board::Board;
 use super::cores::Core;
 use super::seated::{Owner, Sessions};
 use crate::export::Export;
+use crate::logging::Complaints;
 use crate::metrics::{Family, Kind, Value};
 use crate::status::{
     Connection, Document, Lcore, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Role, State,
@@ -24,6 +25,11 @@ pub(super) struct Surveyor {
     board: Arc<Board>,
     started: Instant,
     asked: Option<Instant>,
+    /// What was asked for is not posted yet.
+    owing: bool,
+    /// Headers refused that were logged.
+    told: u64,
+    complaints: Complaints,
     /// What each lcore last said; `None` while it is being asked.
     said: Vec<Option<Box<Snapshot<Upper>>>>,
     listeners: Vec<Listener>,
@@ -42,6 +48,9 @@ impl Surveyor {
             board: Board::new(bell),
             started: Instant::now(),
             asked: None,
+            owing: false,
+            told: 0,
+            complaints: Complaints::new(1, EVERY),
             said: plan.runtime.lcores.iter().map(room).collect(),
             listeners: listeners(plan, doors, export),
         }
@@ -63,14 +72,14 @@ impl Surveyor {
         if self.said.iter().any(Option::is_none) {
             return;
         }
-        if self.asked.is_some() {
+        if std::mem::take(&mut self.owing) {
             self.post(cores, sessions, plan, state);
         }
         let due = self.asked.is_none_or(|asked| now >= asked + EVERY);
         if !due && !self.board.is_wanted() {
             return;
         }
-        self.asked = Some(now);
+        (self.asked, self.owing) = (Some(now), true);
         for (core, said) in cores.iter_mut().zip(&mut self.said) {
             if let Some(snapshot) = said.take()
                 && let Err(back) = core.line.survey(snapshot)
@@ -87,7 +96,28 @@ impl Surveyor {
         }
     }
 
-    fn post(&self, cores: &[Core], sessions: &Sessions, plan: &Plan, state: State) {
+    /// One line for the headers refused since the last one, whoever sent them.
+    fn tell_refused(&mut self, lcores: &[Lcore]) {
+        let mut reasons = BTreeMap::<&str, u64>::new();
+        for (reason, count) in lcores.iter().flat_map(|lcore| &lcore.rejects) {
+            *reasons.entry(reason).or_default() += count;
+        }
+        let all = reasons.values().sum();
+        if all > self.told {
+            let reasons: Vec<_> = reasons
+                .iter()
+                .map(|(reason, n)| format!("{reason} {n}"))
+                .collect();
+            let (new, reasons) = (all - self.told, reasons.join(", "));
+            let told = self.complaints.say(format_args!(
+                "{new} headers refused; in all: {reasons}; rpcrdmad status shows the last"
+            ));
+            // What was withheld is told with the next line.
+            self.told = if told { all } else { self.told };
+        }
+    }
+
+    fn post(&mut self, cores: &[Core], sessions: &Sessions, plan: &Plan, state: State) {
         let numbered = cores.iter().zip(self.said.iter().flatten()).zip(0u32..);
         let lcores: Vec<Lcore> = numbered
             .clone()
@@ -107,6 +137,7 @@ impl Surveyor {
         let mut refused: Vec<_> = refused.collect();
         let surplus = refused.len().saturating_sub(REFUSED_HEADERS);
         refused.drain(..surplus);
+        self.tell_refused(&lcores);
         let families = families(&lcores, self.said.iter().flatten());
         let document = Document {
             version: crate::version::VERSION.to_owned(),

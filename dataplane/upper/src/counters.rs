@@ -42,7 +42,8 @@ counters! {
     item_bytes,
     /// RPC errors made on the spot, by the built-in program or by a gateway.
     local_errors,
-    /// Streams closed because of what came in: oversized records, or no RPC at all.
+    /// Streams closed because of what came in: oversized records, records that stopped midway, or
+    /// no RPC at all.
     refused_records,
     /// Calls whose xid was in flight already, dropped as retransmissions.
     duplicate_calls,

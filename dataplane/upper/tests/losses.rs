@@ -9,7 +9,8 @@ use pair::tcp::{
 };
 use pair::{CLIENT, SERVER};
 use rpcrdma_engine::CloseReason;
-use rpcrdma_upper::back::LINGER;
+use rpcrdma_upper::back::{LINGER, STALL};
+use std::time::Duration;
 
 /// Both gateways, one call exchanged already.
 fn running() -> Gateways {
@@ -74,9 +75,33 @@ fn a_client_that_left_while_a_call_waits_for_memory_is_noticed() {
     all.settle();
     assert!(all.counted().0.memory_waits > 0, "the second one waits");
     all.client.close();
+    all.pair.now += Duration::from_secs(1);
     all.settle();
+    assert_eq!(all.counted().0.clients_left, 1);
     all.pair.now += LINGER;
     all.closed();
+}
+
+#[test]
+fn a_client_that_stops_in_the_middle_of_a_record_gives_up_its_memory() {
+    let record = write_call(2, &payload(100_000, 1));
+    let marker = (u32::try_from(record.len()).unwrap() | 1 << 31).to_be_bytes();
+    let octets = [&marker[..], &record].concat();
+    let mut all = running();
+    let before = all.pair.world.halves[CLIENT].in_use();
+    all.client.send_raw(&octets[..50_000]);
+    all.settle();
+    assert!(all.pair.world.halves[CLIENT].in_use() > before);
+    // As long as something comes, it is waited for.
+    for at in 50_000..50_003 {
+        all.pair.now += STALL.mul_f32(0.9);
+        all.client.send_raw(&octets[at..=at]);
+        all.settle();
+    }
+    assert_eq!(all.counted().0.refused_records, 0);
+    all.pair.now += STALL;
+    all.closed();
+    assert_eq!(all.counted().0.refused_records, 1);
 }
 
 #[test]

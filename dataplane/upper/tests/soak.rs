@@ -142,6 +142,7 @@ proptest! {
             }
             End::ClientLeaves => {
                 all.client.drop_stream();
+                all.pair.now += std::time::Duration::from_secs(1);
                 all.settle();
                 all.pair.now += rpcrdma_upper::back::LINGER;
             }

@@ -43,6 +43,13 @@ use std::time::{Duration, Instant};
 /// How long Calls of a client that has left may keep the RDMA connection.
 pub const LINGER: Duration = Duration::from_secs(30);
 
+/// How long a client may stay in the middle of a record that has been given memory, without a
+/// single octet of it.
+pub const STALL: Duration = Duration::from_secs(30);
+
+/// Between two looks at a client whose record waits: a look is a system call.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Records handled before others get their turn.
 const BURST: usize = 64;
 
@@ -102,6 +109,17 @@ enum Admission {
     Refused,
 }
 
+/// What is known of how a client comes on.
+#[derive(Debug, Default)]
+struct Watched {
+    /// Octets it had sent.
+    received: u64,
+    /// Since when it is no more, with a record begun.
+    since: Option<Instant>,
+    /// When it is looked for next.
+    next: Option<Instant>,
+}
+
 /// The back gateway of one TCP connection.
 #[derive(Debug)]
 pub struct Back {
@@ -115,6 +133,7 @@ pub struct Back {
     flights: Flights<Flight>,
     /// When a connection without a client is ended.
     deadline: Option<Instant>,
+    watched: Watched,
     settings: BackSettings,
     counters: Counters,
 }
@@ -131,6 +150,7 @@ impl Back {
             reading: None,
             flights: Flights::new(settings.slots),
             deadline: None,
+            watched: Watched::default(),
             settings: *settings,
             counters: Counters::default(),
         }
@@ -150,12 +170,6 @@ impl Back {
                 Ok(Step::Blocked) => return false,
                 Ok(Step::Head(head)) => match self.admit(conn, io, head) {
                     Admission::Going => {}
-                    // What it waits for may be held by Calls of a client that is gone: its end stands
-                    // behind octets that are not read before they find memory.
-                    Admission::Waits if has_left(self.stream.as_ref()) => {
-                        self.counters.clients_left += 1;
-                        self.leave(conn, io);
-                    }
                     Admission::Waits => return false,
                     Admission::Refused => self.refuse(conn, io),
                 },
@@ -169,6 +183,30 @@ impl Back {
             }
         }
         true
+    }
+
+    /// Once a [`LOOK`], at a client whose octets do not come or are not read. One that is gone
+    /// while its record waits is not noticed by reading: its end stands behind that record, and
+    /// what the record waits for may be held by its own Calls. One that stops in the middle of a
+    /// record holds memory that others wait for.
+    fn look_after<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, now: Instant) {
+        let received = self.reader.received();
+        if received != self.watched.received || self.reading.is_none() {
+            self.watched.since = None;
+        }
+        self.watched.received = received;
+        let still = now.saturating_duration_since(*self.watched.since.get_or_insert(now));
+        let waits = self.reader.undecided();
+        if waits && now >= *self.watched.next.get_or_insert(now) {
+            self.watched.next = Some(now + LOOK);
+            if has_left(self.stream.as_ref()) {
+                self.counters.clients_left += 1;
+                self.leave(conn, io);
+            }
+        }
+        if self.reading.is_some() && still >= STALL {
+            self.refuse(conn, io);
+        }
     }
 
     /// Takes all a Call needs, or nothing.
@@ -367,7 +405,9 @@ impl Upper for Back {
         if self.stream.is_none() && now >= *self.deadline.get_or_insert(now + LINGER) {
             conn.close(io, CloseReason::Local);
         }
-        self.advance(conn, io)
+        let more = self.advance(conn, io);
+        self.look_after(conn, io, now);
+        more
     }
 
     fn lost<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, _: CloseReason) {

@@ -136,6 +136,7 @@ pub struct RecordReader {
     state: State,
     limit: u32,
     copied: u64,
+    received: u64,
 }
 
 impl RecordReader {
@@ -152,6 +153,7 @@ impl RecordReader {
             state: State::Begin,
             limit,
             copied: 0,
+            received: 0,
         }
     }
 
@@ -167,6 +169,12 @@ impl RecordReader {
     #[must_use]
     pub fn copied(&self) -> u64 {
         self.copied
+    }
+
+    /// Octets read from the stream so far.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Longest record this reader takes, in octets.
@@ -305,6 +313,7 @@ impl RecordReader {
             Ok(count) => count,
             Err(step) => return Ok(Some(step)),
         };
+        self.received += count as u64;
         let placed = u32::try_from(count).unwrap_or(u32::MAX).min(left);
         self.start = 0;
         self.filled = count - placed as usize;
@@ -378,6 +387,7 @@ impl RecordReader {
         Ok(match outcome(read, midway)? {
             Ok(count) => {
                 self.filled += count;
+                self.received += count as u64;
                 None
             }
             Err(step) => Some(step),

@@ -26,6 +26,8 @@ const SERVED: (u32, u32) = (1, 2);
 
 /// The name that stands in `reject` when a line is not hex at all.
 pub const NOT_HEX: &str = "not-hex";
+/// The name that stands in `reject` when a line is longer than any message.
+pub const TOO_LONG: &str = "too-long";
 
 /// How messages are judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,10 +71,19 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// The line held octets, good or not. A command that met one that did not has failed.
+    /// What becomes of a line that is longer than any message.
     #[must_use]
-    pub fn is_hex(&self) -> bool {
-        self.reject != Some(NOT_HEX)
+    pub fn too_long() -> Self {
+        Self {
+            reject: Some(TOO_LONG),
+            ..Self::default()
+        }
+    }
+
+    /// The line held a message, good or not. A command that met one that did not has failed.
+    #[must_use]
+    pub fn is_message(&self) -> bool {
+        self.reject != Some(NOT_HEX) && self.reject != Some(TOO_LONG)
     }
 }
 

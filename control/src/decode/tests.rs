@@ -142,7 +142,7 @@ fn lines_that_are_no_messages() {
     assert!(decode("  \t", &judge).is_none());
     assert!(decode("# 0102", &judge).is_none());
     for line in ["xyz", "012", "0102 030", "0x", "\u{ff11}\u{ff12}"] {
-        let hex = decode(line, &judge).unwrap().is_hex();
+        let hex = decode(line, &judge).unwrap().is_message();
         // Nothing after the prefix is a message of no octets.
         assert_eq!(hex, line == "0x", "{line}");
     }

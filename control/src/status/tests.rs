@@ -73,6 +73,15 @@ fn a_document_arrives_as_it_was_sent() {
 }
 
 #[test]
+fn a_mistyped_path_makes_no_tree_of_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("no/such/status.sock");
+    let error = StatusSocket::start(&path, document).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(!directory.path().join("no").exists());
+}
+
+#[test]
 fn the_socket_and_its_directory_are_the_owners_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = path_in(&directory);

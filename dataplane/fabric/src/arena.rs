@@ -26,11 +26,27 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::ptr::NonNull;
 
 pub use crate::mapping::{Hugepages, Pages};
+pub use crate::tract::{Keeper, Tract};
 
 /// One region of memory that a port registers as a whole.
 #[derive(Debug)]
 pub struct Arena {
     mapping: Mapping,
+    tract: Extent,
+}
+
+// SAFETY: of its two parts the mapping is `Send`, and the other is an address alone.
+unsafe impl Send for Arena {}
+// SAFETY: as above: the mapping is `Sync`.
+unsafe impl Sync for Arena {}
+
+/// A run of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its first octet.
+    pub start: NonNull<u8>,
+    /// Its octets.
+    pub bytes: u64,
 }
 
 impl Arena {
@@ -40,9 +56,26 @@ impl Arena {
     ///
     /// What the system says: no memory, or no huge pages with [`Hugepages::Require`].
     pub fn map(bytes: u64, hugepages: Hugepages) -> io::Result<Arena> {
-        Ok(Arena {
-            mapping: Mapping::new(bytes, hugepages)?,
-        })
+        let mapping = Mapping::new(bytes, hugepages)?;
+        let tract = Extent {
+            start: mapping.start(),
+            bytes: mapping.len() as u64,
+        };
+        Ok(Arena { mapping, tract })
+    }
+
+    /// Over a part of a tract.
+    pub(crate) fn within(tract: Extent, mapping: Mapping) -> Arena {
+        Arena { mapping, tract }
+    }
+
+    /// The run of memory that it is carved from, itself where it was mapped on its own. Arenas of
+    /// one tract have the same here: a device needs to register it but once for all of them.
+    ///
+    /// It is an address and nothing more: who follows it must keep to the text above.
+    #[must_use]
+    pub fn tract(&self) -> Extent {
+        self.tract
     }
 
     /// Its size in octets.
@@ -56,6 +89,13 @@ impl Arena {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.mapping.len() == 0
+    }
+
+    /// Where it begins. As with [`Arena::tract`], an address and nothing more.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.mapping.start()
     }
 
     /// What kind of pages it got.

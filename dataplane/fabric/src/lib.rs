@@ -16,11 +16,18 @@
 pub mod arena;
 mod bits;
 pub mod connect;
+#[expect(
+    unsafe_code,
+    reason = "the rate of copying memory is taken of raw memory"
+)]
+pub mod floor;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod mapping;
 pub mod pool;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 pub mod short;
+#[expect(unsafe_code, reason = "raw memory is this module's job")]
+mod tract;
 
 pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};
 pub use rpcrdma_wire::{Handle, Segment};

@@ -35,6 +35,16 @@ pub struct Plan {
     pub budget: Budget,
 }
 
+impl Plan {
+    /// How each endpoint speaks, in the order fronts, backs, services.
+    pub fn transports(&self) -> impl Iterator<Item = &Transport> {
+        let fronts = self.fronts.iter().map(|it| &it.transport);
+        let backs = self.backs.iter().map(|it| &it.transport);
+        let services = self.services.iter().map(|it| &it.transport);
+        fronts.chain(backs).chain(services)
+    }
+}
+
 /// `[runtime]`: lcores, memory and connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runtime {

@@ -2,6 +2,7 @@
 //! counting instructions: `valgrind --tool=callgrind null_calls COUNT [DEPTH]`. One call at a time
 //! unless DEPTH says otherwise.
 
+use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Wanted};
 use rpcrdma_perf::workload::Workload;
 use rpcrdma_wire::Version;
@@ -13,13 +14,14 @@ fn main() -> anyhow::Result<()> {
         Ok(&[calls, depth @ 1..=1024]) => (calls, u16::try_from(depth)?),
         _ => anyhow::bail!("usage: null_calls COUNT [DEPTH]"),
     };
-    let mut bed = Bed::by_hand(Wanted {
+    let wanted = Wanted {
         workload: Workload::Null,
         depth,
         connections: 1,
         lcores: 1,
         version: Version::Two,
-    })?;
+    };
+    let mut bed = Bed::by_hand(wanted, MemoryFabric::new(), "null")?;
     bed.turn_until(calls);
     let measured = bed.finish()?;
     println!("{} calls, {} errors", measured.calls, measured.errors);

@@ -11,6 +11,7 @@ use crate::status::{
     Connection, Document, Lcore, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Role, State,
 };
 use rpcrdma_config::Plan;
+use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_lcore::{Bell, Row, Snapshot};
 use rpcrdma_upper::role::Role as Upper;
 use std::collections::BTreeMap;
@@ -61,9 +62,9 @@ impl Surveyor {
     }
 
     /// Posts what all lcores have said, and asks them again when it is time.
-    pub(super) fn turn(
+    pub(super) fn turn<F: Fabric>(
         &mut self,
-        cores: &mut [Core],
+        cores: &mut [Core<F>],
         sessions: &Sessions,
         plan: &Plan,
         state: State,
@@ -117,7 +118,13 @@ impl Surveyor {
         }
     }
 
-    fn post(&mut self, cores: &[Core], sessions: &Sessions, plan: &Plan, state: State) {
+    fn post<F: Fabric>(
+        &mut self,
+        cores: &[Core<F>],
+        sessions: &Sessions,
+        plan: &Plan,
+        state: State,
+    ) {
         let numbered = cores.iter().zip(self.said.iter().flatten()).zip(0u32..);
         let lcores: Vec<Lcore> = numbered
             .clone()
@@ -152,9 +159,9 @@ impl Surveyor {
     }
 }
 
-fn lcore(
+fn lcore<F: Fabric>(
     number: u32,
-    core: &Core,
+    core: &Core<F>,
     snapshot: &Snapshot<Upper>,
     sessions: &Sessions,
     plan: &Plan,

@@ -95,6 +95,10 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                 }
                 Outcome::Done => connection.settle(desk, id, Ok(())),
                 Outcome::Failed(error) => connection.settle(desk, id, Err(error)),
+                Outcome::Room => {
+                    connection.wake();
+                    Event::None
+                }
                 Outcome::Disconnected => connection.disconnected(desk),
             }
         });
@@ -104,8 +108,8 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         if stands {
             self.eager.push(seat.place());
         }
-        // A retiring that took its time frees a window only now.
-        self.bench.freed |= outcome == Outcome::Done;
+        // A retiring that took its time frees a window only now; others the port found itself.
+        self.bench.freed |= matches!(outcome, Outcome::Done | Outcome::Room);
     }
 
     /// Has the engine and the upper layer of a place look for something to do. For what the

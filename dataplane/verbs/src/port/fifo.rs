@@ -85,6 +85,15 @@ impl<T: Copy + Default> Fifo<T> {
         self.head = self.head.wrapping_add(1);
         self.entries.get(place).copied()
     }
+
+    /// Takes the newest entry back.
+    pub(crate) fn pop_back(&mut self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.tail = self.tail.wrapping_sub(1);
+        self.entries.get(self.place(self.tail)).copied()
+    }
 }
 
 #[cfg(test)]

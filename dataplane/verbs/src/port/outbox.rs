@@ -30,7 +30,7 @@ pub(crate) struct Run {
     /// Where in the port's memory for outboxes.
     pub(crate) span: Span,
     /// Where the ring's tail is when it is back.
-    end: u32,
+    pub(crate) end: u32,
 }
 
 impl Outbox {
@@ -47,6 +47,9 @@ impl Outbox {
     #[inline]
     pub(crate) fn take(&mut self, len: u32) -> Option<Run> {
         let begin = self.room_for(len)?;
+        if self.out == 0 {
+            self.tail = 0;
+        }
         self.head = begin + len;
         self.out += 1;
         Some(Run {
@@ -79,10 +82,10 @@ impl Outbox {
         len <= u64::from(self.bytes)
     }
 
-    /// The oldest run that is out comes back.
+    /// The oldest run that is out, which ends at `end`, comes back.
     #[inline]
-    pub(crate) fn give_back(&mut self, run: Run) {
-        self.tail = run.end;
+    pub(crate) fn give_back(&mut self, end: u32) {
+        self.tail = end;
         self.out = self.out.saturating_sub(1);
     }
 }
@@ -152,7 +155,7 @@ mod tests {
                 }
             );
             assert_eq!(outbox.take(60), None);
-            outbox.give_back(run);
+            outbox.give_back(run.end);
         }
         assert!(outbox.take(100).is_some(), "all of it");
         assert!(outbox.fits(100) && !outbox.fits(101));
@@ -186,7 +189,7 @@ mod tests {
                     None => refused += 1,
                 }
             } else if let Some(run) = out.pop_front() {
-                outbox.give_back(run);
+                outbox.give_back(run.end);
             }
         }
         assert!(taken > 1000 && refused > 100, "{taken} {refused}");

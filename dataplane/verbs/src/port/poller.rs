@@ -22,6 +22,8 @@ pub(crate) enum Queue {
     Plain(*mut rdma::ibv_cq),
     /// Polled by `ibv_start_poll` and what follows it.
     Extended(*mut rdma::ibv_cq_ex),
+    /// Not polled any more: the device is gone.
+    Closed,
 }
 
 /// One completion, as much of it as can be believed.
@@ -38,7 +40,6 @@ pub(crate) struct Seen {
 }
 
 /// Takes completions in bursts and hands them out one by one.
-#[derive(Debug)]
 pub(crate) struct Poller {
     queue: Queue,
     /// The flags that say that a Send has invalidated a handle, on this device: see
@@ -96,6 +97,7 @@ impl Poller {
             self.filled = match self.queue {
                 Queue::Plain(queue) => self.poll_plain(queue),
                 Queue::Extended(queue) => self.poll_extended(queue),
+                Queue::Closed => 0,
             };
         }
         let seen = self.seen.get(self.next..self.filled)?.first().copied()?;
@@ -155,23 +157,37 @@ impl Poller {
         taken
     }
 
-    fn plain(&self) -> *mut rdma::ibv_cq {
+    fn plain(&self) -> Option<*mut rdma::ibv_cq> {
         match self.queue {
-            Queue::Plain(queue) => queue,
-            Queue::Extended(queue) => ibv::ibv_cq_ex_to_cq(queue),
+            Queue::Plain(queue) => Some(queue),
+            Queue::Extended(queue) => Some(ibv::ibv_cq_ex_to_cq(queue)),
+            Queue::Closed => None,
         }
     }
 
     /// Asks for an event with the next completion. False when that failed.
     pub(crate) fn arm(&mut self) -> bool {
-        // SAFETY: the queue is alive.
-        unsafe { ibv::ibv_req_notify_cq(self.plain(), 0) == 0 }
+        self.plain().is_none_or(|queue| {
+            // SAFETY: the queue is alive.
+            unsafe { ibv::ibv_req_notify_cq(queue, 0) == 0 }
+        })
+    }
+
+    /// Never touches queue and channel again.
+    pub(crate) fn close(&mut self) {
+        self.quiet();
+        self.acknowledge();
+        self.queue = Queue::Closed;
+        (self.next, self.filled) = (0, 0);
     }
 
     /// Takes the events that came, so that the channel's descriptor is quiet. They are
     /// acknowledged many at a time: that takes a lock.
     pub(crate) fn quiet(&mut self) {
         const AT_ONCE: u32 = 256;
+        if self.queue == Queue::Closed {
+            return;
+        }
         let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the channel is alive, and the two places live through the call.
         while unsafe {
@@ -188,9 +204,9 @@ impl Poller {
 
     fn acknowledge(&mut self) {
         let events = std::mem::take(&mut self.events);
-        if events > 0 {
+        if let Some(queue) = self.plain().filter(|_| events > 0) {
             // SAFETY: the queue is alive, and so many events of it were taken.
-            unsafe { self.verbs.ibv_ack_cq_events(self.plain(), events) };
+            unsafe { self.verbs.ibv_ack_cq_events(queue, events) };
         }
     }
 }
@@ -198,8 +214,7 @@ impl Poller {
 impl Drop for Poller {
     /// The queue cannot be destroyed while events of it are not acknowledged.
     fn drop(&mut self) {
-        self.quiet();
-        self.acknowledge();
+        self.close();
     }
 }
 

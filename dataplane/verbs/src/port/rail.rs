@@ -11,6 +11,30 @@ use rdma_core_sys as rdma;
 use rdma_core_sys::inline as ibv;
 use std::ptr;
 
+/// The name of an object of rdma-core's, to be carried about. Whether it is alive is known by
+/// who carries it.
+pub(crate) struct Raw<T>(pub(crate) *mut T);
+
+impl<T> std::fmt::Debug for Raw<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:p}", self.0)
+    }
+}
+
+impl<T> Clone for Raw<T> {
+    fn clone(&self) -> Raw<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Raw<T> {}
+
+// SAFETY: rdma-core's objects may be used from any thread.
+unsafe impl<T> Send for Raw<T> {}
+
+// SAFETY: as above, and the name itself never changes.
+unsafe impl<T> Sync for Raw<T> {}
+
 /// Requests of a run that were posted before one that was not, and errno for that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped {
@@ -30,6 +54,9 @@ pub(crate) enum Rail {
 // SAFETY: a name of an object that may be used from any thread; who uses it, and for how long it
 // is there, is the business of the port that has it.
 unsafe impl Send for Rail {}
+
+// SAFETY: as above, and the name itself never changes.
+unsafe impl Sync for Rail {}
 
 impl Rail {
     /// The queue pair as every call but `ibv_wr_*` wants it.
@@ -115,10 +142,7 @@ impl Rail {
 }
 
 /// Makes requests a list, each with its own row of elements.
-fn link<const N: usize>(
-    requests: &mut [rdma::ibv_send_wr],
-    elements: &mut [[rdma::ibv_sge; N]],
-) {
+fn link<const N: usize>(requests: &mut [rdma::ibv_send_wr], elements: &mut [[rdma::ibv_sge; N]]) {
     let count = requests.len();
     let first = requests.as_mut_ptr();
     for (n, (request, row)) in requests.iter_mut().zip(elements).enumerate() {

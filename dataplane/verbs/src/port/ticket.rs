@@ -23,7 +23,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The first use of a place.
-    pub(crate) fn first(index: u16) -> Place {
+    pub(crate) const fn first(index: u16) -> Place {
         Place {
             index,
             generation: 0,

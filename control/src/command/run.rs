@@ -4,6 +4,7 @@ use super::addresses::Door;
 use super::output::say;
 use super::{proof, this_machine};
 use crate::cli::Run;
+use crate::dpdk::Dpdk;
 use crate::metrics::Metrics;
 use crate::selftest::{self, Progress, Report};
 use crate::signals::Signals;
@@ -34,9 +35,12 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     }
     // Before anything is started, so that no moment is left in which a signal kills.
     let signals = Signals::take_over().context("cannot handle signals")?;
+    // Before all threads but its own, and until all memory of it is gone.
+    let dpdk = Dpdk::enter(&plan, &this_machine()?.cores)?;
     let supervisor = Supervisor::start(plan.clone(), MemoryFabric::new())?;
     let doors = doors(&plan, &supervisor.back_addresses());
     let handle = supervisor.handle();
+    dpdk.publish(handle.board())?;
     let servers = Servers::start(&plan, handle.board())?;
     if options.self_test {
         let test = begin_self_test(&plan, &doors, handle)?;

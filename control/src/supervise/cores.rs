@@ -1,14 +1,15 @@
 //! The lcores: arena, port, loop and thread of each.
 
 use super::placement;
+use crate::dpdk::Memory;
 use anyhow::{Context, Result, bail};
 use rpcrdma_config::Plan;
 use rpcrdma_config::budget::{CONTROL_RECEIVES, SOURCE_BYTES};
 use rpcrdma_config::plan;
 use rpcrdma_fabric::Port;
 use rpcrdma_fabric::Span;
-use rpcrdma_fabric::arena::{Arena, Hugepages, Pages};
-use rpcrdma_fabric::connect::{Fabric, PortId, PortWanted};
+use rpcrdma_fabric::arena::{Arena, Pages};
+use rpcrdma_fabric::connect::{Device, Fabric, PortId, PortWanted};
 use rpcrdma_lcore::{
     Bell, Idle, Lcore, Line, Places, Regions, Running, SeatId, SeatOrder, Shares, line, spawn,
     stock,
@@ -74,19 +75,23 @@ impl<F: Fabric> Core<F> {
 pub(super) fn start<F: Fabric>(
     plan: &Plan,
     fabric: &mut F,
+    devices: &[Device],
     bell: &Arc<Bell>,
 ) -> Result<Vec<Core<F>>> {
     // Read once: a pinned thread sees its own processor alone.
     let present = core_affinity::get_core_ids().unwrap_or_default();
-    let devices = placement::place(&fabric.devices(), &plan.runtime.lcores)?;
     let mut cores = Vec::with_capacity(plan.runtime.lcores.len());
+    let devices = placement::place(devices, &plan.runtime.lcores)?;
+    let mut memory = Memory::of(plan, placement::node_of)?;
     for ((index, &processor), device) in plan.runtime.lcores.iter().enumerate().zip(devices) {
         let Some(&core) = present.iter().find(|core| core.id == processor) else {
             bail!("lcore {index}: this process may not use processor {processor}");
         };
         let on = format!("lcore {index} on processor {processor}, device {device}");
-        let started = start_one(plan, fabric, bell, index, core, device).context(on)?;
-        cores.push(started);
+        let arena = memory.arena(processor);
+        let started =
+            arena.and_then(|arena| start_one(plan, fabric, bell, index, core, device, arena));
+        cores.push(started.context(on)?);
     }
     Ok(cores)
 }
@@ -98,10 +103,9 @@ fn start_one<F: Fabric>(
     index: usize,
     core: core_affinity::CoreId,
     device: String,
+    arena: Arena,
 ) -> Result<Core<F>> {
     let runtime = &plan.runtime;
-    let arena = Arena::map(runtime.memory_bytes, hugepages(runtime.hugepages))
-        .with_context(|| format!("mapping {} octets of memory", runtime.memory_bytes))?;
     let arena = Arc::new(arena);
     let hugepages = arena.pages() != Pages::Ordinary;
     let mut regions = Regions::new(runtime.memory_bytes, shares(plan));
@@ -141,14 +145,6 @@ fn shares(plan: &Plan) -> Shares {
         receives: plan.budget.receives_bytes,
         call: plan.budget.call_share_bytes,
         reply: plan.budget.reply_share_bytes,
-    }
-}
-
-fn hugepages(wanted: plan::Hugepages) -> Hugepages {
-    match wanted {
-        plan::Hugepages::Try => Hugepages::Try,
-        plan::Hugepages::Require => Hugepages::Require,
-        plan::Hugepages::Off => Hugepages::Off,
     }
 }
 

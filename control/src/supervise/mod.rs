@@ -23,6 +23,7 @@
 mod arrive;
 mod backends;
 mod board;
+mod clamp;
 mod cores;
 mod dial;
 mod drain;
@@ -58,7 +59,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use survey::Surveyor;
+use survey::{Ground, Surveyor};
 use tracing::{debug, error, info, warn};
 use ways::Ways;
 
@@ -115,12 +116,18 @@ impl<F: Fabric> Supervisor<F> {
     /// # Errors
     ///
     /// Whatever cannot be had, by name: nothing runs then.
-    pub fn start(plan: Plan, mut fabric: F) -> Result<Self> {
+    pub fn start(mut plan: Plan, mut fabric: F) -> Result<Self> {
         let bell = Arc::new(Bell::new().context("no descriptors left")?);
         let export = plan.export.as_ref().map(start_export).transpose()?;
-        let cores = cores::start(&plan, &mut fabric, &bell)?;
+        let devices = fabric.devices();
+        let clamps = clamp::clamp(&mut plan, &devices)?;
+        for clamp in &clamps {
+            warn!("{clamp}");
+        }
+        let cores = cores::start(&plan, &mut fabric, &devices, &bell)?;
         let doors = Doors::open(&plan, &mut fabric)?;
-        let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), Arc::clone(&bell));
+        let ground = Ground { devices, clamps };
+        let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), ground, Arc::clone(&bell));
         Ok(Self {
             fabric,
             bell,
@@ -187,7 +194,7 @@ impl<F: Fabric> Supervisor<F> {
             self.take_notices(now);
             self.take_fabric_events(now);
             self.take_backends(now);
-            self.take_ways(now);
+            self.take_ways();
             self.take_clients(now);
             self.give_up_negotiations(now);
             self.cores.iter_mut().for_each(Core::flush);
@@ -311,7 +318,8 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     /// A device came or went. Connections that ended by it are told of by their lcores.
-    fn device_changed(&self, name: &str, ports: &[PortId], change: DeviceChange) {
+    fn device_changed(&mut self, name: &str, ports: &[PortId], change: DeviceChange) {
+        self.surveyor.device_changed(name, change);
         let polled = |core: &&Core<F>| ports.contains(&core.port);
         let lcores = self.cores.iter().filter(polled).count();
         match change {
@@ -347,7 +355,7 @@ impl<F: Fabric> Supervisor<F> {
                 back.transport.version_memory.as_secs()
             ));
             let time = back.transport.version_memory;
-            self.remembered.version_one(&back.upstream, now, time);
+            self.remembered.version_one(&seated.party, now, time);
         }
         debug!("connection {}: closed: {ending:?}", number.0);
     }

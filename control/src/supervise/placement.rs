@@ -33,7 +33,7 @@ fn place_by(
 }
 
 /// The NUMA node of a processor, where the system says.
-fn node_of(processor: usize) -> Option<u32> {
+pub(super) fn node_of(processor: usize) -> Option<u32> {
     let entries = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{processor}")).ok()?;
     let name =
         |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();

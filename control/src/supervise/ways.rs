@@ -7,10 +7,11 @@
 use super::Supervisor;
 use crate::backend::{Resolver, Ticket};
 use crate::listen::{Accepted, DoorId, Place};
+use rpcrdma_config::plan::Upstream;
 use rpcrdma_fabric::connect::{ConnectionId, Fabric};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
@@ -88,9 +89,29 @@ impl AsFd for Ways {
 impl<F: Fabric> Supervisor<F> {
     /// A client has come.
     pub(super) fn look_for_way(&mut self, client: Client) {
-        let upstream = &self.plan.backs[client.back].upstream;
-        let addresses = VecDeque::from([upstream.clone()]);
-        self.try_next(Waiting { client, addresses }, "its upstream has no address");
+        let (host, port) = match &self.plan.backs[client.back].upstream {
+            Upstream::Memory(name) => return self.try_all(client, [name.clone()]),
+            Upstream::Host { host, port } => (host, *port),
+        };
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            let address = SocketAddr::new(ip, port).to_string();
+            return self.try_all(client, [address]);
+        }
+        let ways = &mut self.ways;
+        ways.next = ways.next.wrapping_add(1);
+        let ticket = Ticket(ways.next);
+        if ways.resolver.ask(ticket, host, port) {
+            ways.naming.insert(ticket, client);
+        } else {
+            self.turn_away(&client, "the resolver is stuck");
+        }
+    }
+
+    /// Has the fabric look for the first of these addresses that there is a way to.
+    fn try_all(&mut self, client: Client, addresses: impl IntoIterator<Item = String>) {
+        let addresses = addresses.into_iter().collect();
+        let waiting = Waiting { client, addresses };
+        self.try_next(waiting, "its upstream's name has no address");
     }
 
     /// Has the fabric look for the next address. `reason` is why the last one did not do.
@@ -134,7 +155,20 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     /// Goes on with the clients whose upstream's name was resolved, and forgets those that left.
-    pub(super) fn take_ways(&mut self, _now: Instant) {
+    pub(super) fn take_ways(&mut self) {
+        while let Some((ticket, found)) = self.ways.resolver.take() {
+            match (self.ways.naming.remove(&ticket), found) {
+                // It left while it waited.
+                (None, _) => {}
+                (Some(client), Ok(found)) => {
+                    self.try_all(client, found.iter().map(SocketAddr::to_string));
+                }
+                (Some(client), Err(error)) => {
+                    let reason = format!("its upstream's name has no address: {error}");
+                    self.turn_away(&client, &reason);
+                }
+            }
+        }
         self.ways.naming.retain(|_, client| !client.has_left());
         let left = |waiting: &Waiting| waiting.client.has_left();
         let gone = self.ways.resolving.extract_if(|_, waiting| left(waiting));

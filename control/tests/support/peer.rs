@@ -114,6 +114,16 @@ impl Peer {
         })
     }
 
+    /// Waits for the other side's no to what was asked, and why.
+    pub(crate) fn until_rejected(&mut self, asked: ConnectionId) -> String {
+        let reason = until("a no", || match self.fabric.poll()? {
+            Event::Rejected { connection, reason } if connection == asked => Some(reason),
+            event => panic!("no rejection: {event:?}"),
+        });
+        self.until_over();
+        reason
+    }
+
     /// Posts so many more receives.
     pub(crate) fn post(&mut self, count: u32) {
         for _ in 0..count {

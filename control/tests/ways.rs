@@ -308,6 +308,6 @@ fn a_name_without_an_address_shows_its_clients_out() {
     };
     let scene = Scene::new(Desk::default(), Some(upstream), "s");
     assert_eq!(Stream::to(scene.back).record(), None);
-    assert_eq!(scene.asked(), [String::new(); 0]);
+    assert!(scene.asked().is_empty());
     scene.end();
 }

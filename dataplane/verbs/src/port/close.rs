@@ -93,10 +93,10 @@ impl VerbsPort {
         }
         pair.phase = Phase::Failing;
         if let Some(rail) = pair.rail.filter(|_| !self.gone) {
-            // When it fails, the device is going: control will say so.
-            self.calls.fail(rail);
+            self.fail_on_device(rail);
         }
-        if let Some(endpoint) = &pair.endpoint {
+        let pair = self.pairs.get(index);
+        if let Some(endpoint) = pair.and_then(|pair| pair.endpoint.as_ref()) {
             self.inbox.tell(Word::Broken(endpoint.connection()));
         }
         if self.batch.owner() == Some(u32::from(place.index)) {

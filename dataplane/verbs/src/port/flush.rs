@@ -1,4 +1,4 @@
-//! Posting the batch: the one place where work requests reach the device.
+//! Where a port reaches the device with a queue pair of its own: posting the batch, and the end.
 
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
@@ -6,21 +6,16 @@ use super::VerbsPort;
 use super::rail::{Rail, Stopped};
 use super::status;
 use super::ticket::Place;
-use rdma_core_sys as rdma;
-
-/// The library's calls that a port makes on queue pairs of its own.
-#[derive(Clone, Copy)]
-pub(super) struct Calls(pub(super) &'static rdma::Verbs);
-
-impl Calls {
-    /// Moves a queue pair to error.
-    pub(super) fn fail(self, rail: Rail) -> bool {
-        // SAFETY: rails are those of endpoints that this port holds: their queue pairs are alive.
-        unsafe { rail.fail(self.0) }
-    }
-}
 
 impl VerbsPort {
+    /// Has the device move a queue pair to error.
+    #[cold]
+    pub(super) fn fail_on_device(&self, rail: Rail) {
+        // SAFETY: rails are those of endpoints that this port holds: their queue pairs are alive.
+        // That it fails means that the device is going: control will say so.
+        let _ = unsafe { self.calls.fail(rail) };
+    }
+
     /// Posts what is in the batch.
     #[inline]
     pub(super) fn post_batch(&mut self) {

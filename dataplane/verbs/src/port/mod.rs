@@ -1,6 +1,66 @@
-//! A port of the verbs fabric: what one lcore polls. ESSAY
+//! A port of the verbs fabric: what one lcore polls.
+//!
+//! # The way of a message
+//!
+//! ```text
+//!   send, read, write, expose, retire ──► pair (books) ──► batch ──ring──► flush ──► the device
+//!   reap ◄── pair (books) ◄── poller (a burst of completions) ◄──────────────────────────┘
+//! ```
+//!
+//! Every request gets a number in its queue pair's books and a [`ticket`](ticket) that leads back to
+//! it: place, generation and number, in the 64 bits that the device gives back. No pointer goes
+//! through the device, and nothing is searched or hashed.
+//!
+//! **Posting waits for `ring`.** What one queue pair is given in a row is one list, so one doorbell
+//! (on software RDMA one system call), receives first. See [`batch`](batch).
+//!
+//! **Completions are rare.** A Send whose octets were copied, inline or into the [`outbox`](outbox),
+//! is [`Posted::Done`] at once, and asks for no completion. What uses the arena's memory is
+//! [`Posted::Pending`], and is told when the last request of its run completes, which speaks for
+//! all before it: so a Reply's Writes and its Send cost one completion. Reads and retirements are
+//! told by themselves, for somebody waits for each. One request in every quarter of the queue has
+//! a completion in any case: without, a full queue would never be known to be empty again. See
+//! [`pair`](pair) and [`reap`](reap).
+//!
+//! **Refused for want of room.** A silent completion makes room that no completion of the owner's
+//! tells of, and so do a new window and a region that was registered: the owner hears
+//! [`Outcome::Room`].
+//!
+//! **Two interfaces.** `ibv_wr_*` and `ibv_cq_ex` where the provider has them, lists and
+//! `ibv_poll_cq` where not: decided for each queue pair and queue when it is made, one predictable
+//! branch afterwards. See [`rail`](rail) and [`poller`](poller).
+//!
+//! # What a peer may do to us
+//!
+//! It reaches memory by exposures alone, and what it sends lands in posted receives. How memory
+//! is exposed is [`crate::expose`]'s business. A handle that its Send has invalidated is believed
+//! only when the device says, by a flag of the completion, that there was one: the field it stands
+//! in has no meaning otherwise. What was found on devices at hand:
+//!
+//! | device | a plain Send | a Send With Invalidate |
+//! |---|---|---|
+//! | by the manual, mlx5 | no flag | `IBV_WC_WITH_INV`, and the key |
+//! | rxe (kernel 6.12) | flags `IBV_WC_GRH`, field zero, also right after a Send With Invalidate | flags `IBV_WC_GRH` and bit 2, and the key |
+//! | siw (kernel 6.12) | flags and field zero | the same: it does not tell |
+//!
+//! Bit 2 is the kernel's own number for this flag, which rxe writes into the user's completion,
+//! where that number is `IBV_WC_IP_CSUM_OK`. No reliable connection of rxe's has another use for
+//! it, so on rxe, and there alone, it is taken for what it is: see [`invalidating_flags`]. A key
+//! that is told is still for the engine to judge, which knows what it exposed for which Call
+//! (V2-19). What is not told is found exposed when the Reply is settled, and retired: on siw that
+//! ends a region that the peer may have taken already, which is allowed, where the same done to a
+//! window would end the connection.
+//!
+//! A port's queue pairs share one protection domain. A window is bound to one of them; a region
+//! is not, and neither is the arena's own, whose key no peer is told.
+//!
+//! # What it costs
+//!
+//! Nothing here allocates, locks, logs or panics on the way of a message, and the only system
+//! calls are those that the provider makes. Ends of connections may.
 
 mod batch;
+mod calls;
 mod close;
 mod counts;
 mod exposure;
@@ -20,6 +80,7 @@ mod ticket;
 pub use counts::Counts;
 
 pub(crate) use batch::{MOST_ELEMENTS, MOST_INLINE};
+pub(crate) use calls::Calls;
 pub(crate) use pair::Books;
 pub(crate) use parts::{Limits, Parts, Registered};
 pub(crate) use poller::{Poller, Queue};
@@ -32,7 +93,6 @@ use crate::endpoint::Endpoint;
 use crate::expose::{Means, Told};
 use crate::inbox::Inbox;
 use batch::Batch;
-use flush::Calls;
 use outbox::Outbox;
 use pair::Pair;
 use rdma_core_sys as rdma;
@@ -44,6 +104,16 @@ use rpcrdma_fabric::{
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// The flags of a completion that say that the message has invalidated a handle of ours. `rxe`: the
+/// device is software RoCE, whose word for it is another: see the module text.
+pub(crate) fn invalidating_flags(rxe: bool) -> u32 {
+    if rxe {
+        rdma::IBV_WC_WITH_INV | rdma::IBV_WC_IP_CSUM_OK
+    } else {
+        rdma::IBV_WC_WITH_INV
+    }
+}
 
 /// A port. Belongs to one lcore; dropping it ends all its connections.
 pub struct VerbsPort {
@@ -83,7 +153,7 @@ impl VerbsPort {
     pub(crate) fn new(
         parts: Parts,
         inbox: Inbox,
-        verbs: &'static rdma::Verbs,
+        calls: Calls,
         channel: BorrowedFd<'_>,
     ) -> io::Result<VerbsPort> {
         let Parts {
@@ -101,7 +171,7 @@ impl VerbsPort {
             outbox,
             limits,
             means,
-            calls: Calls(verbs),
+            calls,
             pairs: (0..count)
                 .map(|index| Pair::free(Place::first(index)))
                 .collect(),
@@ -260,3 +330,6 @@ impl Port for VerbsPort {
         self.descriptor()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@
 
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
+use super::calls::Calls;
 use super::ticket::Ticket;
 use rdma_core_sys as rdma;
 use rdma_core_sys::inline as ibv;
 use rpcrdma_fabric::Handle;
-use std::ptr;
 
 /// Completions taken at once.
 const BURST: usize = 32;
@@ -53,7 +53,7 @@ pub(crate) struct Poller {
     /// Events taken from the channel and not acknowledged.
     events: u32,
     channel: *mut rdma::ibv_comp_channel,
-    verbs: &'static rdma::Verbs,
+    calls: Calls,
 }
 
 // SAFETY: the objects it names may be used from any thread; this one uses them from one at a time.
@@ -68,7 +68,7 @@ impl Poller {
         queue: Queue,
         channel: *mut rdma::ibv_comp_channel,
         invalidating: u32,
-        verbs: &'static rdma::Verbs,
+        calls: Calls,
     ) -> Poller {
         let nothing = Seen {
             ticket: Ticket(0),
@@ -85,7 +85,7 @@ impl Poller {
             filled: 0,
             events: 0,
             channel,
-            verbs,
+            calls,
         }
     }
 
@@ -188,13 +188,8 @@ impl Poller {
         if self.queue == Queue::Closed {
             return;
         }
-        let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the channel is alive, and the two places live through the call.
-        while unsafe {
-            self.verbs
-                .ibv_get_cq_event(self.channel, &raw mut queue, &raw mut context)
-        } == 0
-        {
+        // SAFETY: the channel is alive, and reads without waiting.
+        while unsafe { self.calls.take_event(self.channel) } {
             self.events += 1;
         }
         if self.events >= AT_ONCE {
@@ -206,7 +201,7 @@ impl Poller {
         let events = std::mem::take(&mut self.events);
         if let Some(queue) = self.plain().filter(|_| events > 0) {
             // SAFETY: the queue is alive, and so many events of it were taken.
-            unsafe { self.verbs.ibv_ack_cq_events(queue, events) };
+            unsafe { (self.calls.ack_cq_events)(queue, events) };
         }
     }
 }
@@ -244,4 +239,29 @@ unsafe fn current(queue: *mut rdma::ibv_cq_ex, invalidating: u32) -> Seen {
         }
     }
     seen
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use rpcrdma_fabric::Span;
+    use rpcrdma_fabric::arena::Arena;
+
+    /// A poller on a queue of a device that stands in for one.
+    pub(crate) fn over(queue: Queue, invalidating: u32, calls: Calls) -> Poller {
+        // SAFETY: the stand-in outlives the ports of a test, and has no channel.
+        unsafe { Poller::new(queue, std::ptr::null_mut(), invalidating, calls) }
+    }
+
+    /// Writes into an arena that no slice of is alive.
+    pub(crate) fn fill(arena: &Arena, at: Span, octets: &[u8]) {
+        // SAFETY: a test looks at its arena only between calls.
+        assert!(unsafe { arena.fill(at, octets) });
+    }
+
+    /// What is in an arena.
+    pub(crate) fn octets(arena: &Arena, at: Span) -> Vec<u8> {
+        // SAFETY: as above.
+        unsafe { arena.octets(at) }.to_vec()
+    }
 }

@@ -1,4 +1,4 @@
-//! The calls into the device that a port makes while it works: posting, and moving to error.
+//! The calls into the device that post work.
 //!
 //! Each queue pair is posted to in one of two ways, chosen when it was made: by the calls of
 //! `ibv_wr_*` where its provider has them for all that is needed here, else by lists of work
@@ -60,7 +60,7 @@ unsafe impl Sync for Rail {}
 
 impl Rail {
     /// The queue pair as every call but `ibv_wr_*` wants it.
-    fn plain(self) -> *mut rdma::ibv_qp {
+    pub(crate) fn plain(self) -> *mut rdma::ibv_qp {
         match self {
             Rail::Plain(qp) => qp,
             // The plain one is what an extended one begins with.
@@ -120,24 +120,6 @@ impl Rail {
             0 => Ok(()),
             errno => Err(stopped(first, bad, count, errno)),
         }
-    }
-
-    /// Moves the queue pair to error: the device flushes what is outstanding, and from now on
-    /// carries out nothing for the peer. False when the call failed: the device is gone, or the
-    /// queue pair never left its first state.
-    ///
-    /// # Safety
-    ///
-    /// The queue pair is alive, and `verbs` is of the library that made it.
-    #[cold]
-    pub(crate) unsafe fn fail(self, verbs: &rdma::Verbs) -> bool {
-        let mut attributes = rdma::ibv_qp_attr {
-            qp_state: rdma::IBV_QPS_ERR,
-            ..rdma::ibv_qp_attr::default()
-        };
-        let state = libc::c_int::try_from(rdma::IBV_QP_STATE).unwrap_or_default();
-        // SAFETY: the caller's promise; the attributes live through the call.
-        unsafe { verbs.ibv_modify_qp(self.plain(), &raw mut attributes, state) == 0 }
     }
 }
 

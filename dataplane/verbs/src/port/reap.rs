@@ -66,6 +66,11 @@ impl VerbsPort {
             };
             self.take(seen, &mut sink);
         }
+        // What was just settled may have been the last that an ending connection waited for.
+        if !self.ending.is_empty() {
+            self.do_chores();
+            self.tell_late(&mut sink);
+        }
         sink.filled
     }
 

@@ -3,9 +3,13 @@
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
 use super::VerbsPort;
+use super::batch::Batch;
 use super::rail::{Rail, Stopped};
 use super::status;
 use super::ticket::Place;
+
+// SAFETY: its requests point at its own memory, and at objects that may be used from any thread.
+unsafe impl Send for Batch {}
 
 impl VerbsPort {
     /// Has the device move a queue pair to error.

@@ -89,6 +89,14 @@ impl Poller {
         }
     }
 
+    /// A poller on a queue of the device that stands in for one, which has no channel and whose
+    /// objects are never freed.
+    #[cfg(any(test, feature = "stand-in"))]
+    pub(crate) fn on_stand_in(queue: Queue, invalidating: u32, calls: Calls) -> Poller {
+        // SAFETY: alive for ever, and the calls of the stand-in look at no channel.
+        unsafe { Poller::new(queue, std::ptr::null_mut(), invalidating, calls) }
+    }
+
     /// The next completion that is there.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Seen> {
@@ -246,12 +254,6 @@ pub(super) mod tests {
     use super::*;
     use rpcrdma_fabric::Span;
     use rpcrdma_fabric::arena::Arena;
-
-    /// A poller on a queue of a device that stands in for one.
-    pub(crate) fn over(queue: Queue, invalidating: u32, calls: Calls) -> Poller {
-        // SAFETY: the stand-in outlives the ports of a test, and has no channel.
-        unsafe { Poller::new(queue, std::ptr::null_mut(), invalidating, calls) }
-    }
 
     /// Writes into an arena that no slice of is alive.
     pub(crate) fn fill(arena: &Arena, at: Span, octets: &[u8]) {

@@ -7,10 +7,14 @@
 //! invalidated and checked. It fails as a device does, by completions, and what it flushes it
 //! flushes at once. It can be told to refuse work.
 //!
-//! One thread uses all of it.
+//! One thread uses all of it. Its objects are never freed, so that whoever still has the name of one
+//! may use it.
 
 mod carry;
+mod fabric;
 mod tables;
+
+pub use fabric::{Refusal, StandInFabric};
 
 pub(crate) use tables::calls;
 
@@ -88,26 +92,25 @@ struct Books {
     quirk: bool,
 }
 
-/// The device. Objects live as long as it.
+/// The device.
 pub(crate) struct StandIn {
-    context: Box<rdma::ibv_context>,
+    context: Raw<rdma::ibv_context>,
     books: Rc<RefCell<Books>>,
-    queues: Vec<Box<tables::QueueObject>>,
-    pairs: Vec<Box<tables::PairObject>>,
-    windows: Vec<Box<rdma::ibv_mw>>,
+}
+
+/// An object that is never freed.
+fn keep<T>(object: T) -> *mut T {
+    Box::into_raw(Box::new(object))
 }
 
 impl StandIn {
     pub(crate) fn new() -> StandIn {
         StandIn {
-            context: Box::new(rdma::ibv_context {
+            context: Raw(keep(rdma::ibv_context {
                 ops: tables::operations(),
                 ..rdma::ibv_context::default()
-            }),
+            })),
             books: Rc::default(),
-            queues: Vec::new(),
-            pairs: Vec::new(),
-            windows: Vec::new(),
         }
     }
 
@@ -115,37 +118,33 @@ impl StandIn {
     pub(crate) fn queue(&mut self) -> Queue {
         let number = self.books.borrow().queues.len();
         self.books.borrow_mut().queues.push(VecDeque::new());
-        let mut object = Box::new(tables::QueueObject {
+        let object = keep(tables::QueueObject {
             queue: rdma::ibv_cq {
-                context: &raw mut *self.context,
+                context: self.context.0,
                 ..rdma::ibv_cq::default()
             },
             number,
             books: Rc::clone(&self.books),
         });
-        let queue = (&raw mut *object).cast();
-        self.queues.push(object);
-        Queue::Plain(queue)
+        Queue::Plain(object.cast())
     }
 
     /// A queue pair whose completions go to the queue of this number.
     pub(crate) fn pair(&mut self, queue: usize) -> (u32, Rail) {
-        let number = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.books.borrow().pairs.len()).unwrap_or(u32::MAX);
         self.books.borrow_mut().pairs.push(Pair {
             queue,
             ..Pair::default()
         });
-        let mut object = Box::new(tables::PairObject {
+        let object = keep(tables::PairObject {
             pair: rdma::ibv_qp {
-                context: &raw mut *self.context,
+                context: self.context.0,
                 qp_num: number,
                 ..rdma::ibv_qp::default()
             },
             books: Rc::clone(&self.books),
         });
-        let pair = (&raw mut *object).cast();
-        self.pairs.push(object);
-        (number, Rail::Plain(pair))
+        (number, Rail::Plain(object.cast()))
     }
 
     /// Joins two queue pairs.
@@ -163,16 +162,14 @@ impl StandIn {
         let mut books = self.books.borrow_mut();
         books.windows += 1;
         let rkey = books.windows << 8;
-        let mut object = Box::new(rdma::ibv_mw {
+        let object = keep(rdma::ibv_mw {
             rkey,
             ..rdma::ibv_mw::default()
         });
-        let window = crate::expose::Window {
-            object: Raw(&raw mut *object),
+        crate::expose::Window {
+            object: Raw(object),
             rkey,
-        };
-        self.windows.push(object);
-        window
+        }
     }
 
     /// From now on it says that a handle was invalidated as software RDMA does.

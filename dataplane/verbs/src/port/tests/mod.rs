@@ -63,7 +63,7 @@ impl Node {
         let channel = eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor");
         let device_queue = device.queue();
         let parts = Parts {
-            poller: poller::tests::over(device_queue, invalidating, calls),
+            poller: Poller::on_stand_in(device_queue, invalidating, calls),
             outbox: registered(u64::from(OUTBOX * PAIRS)),
             limits: Limits {
                 queue_pairs: PAIRS,
@@ -158,7 +158,6 @@ impl Node {
 
 /// Two ports on one device, and a connection between them.
 struct Two {
-    // Before the device: its calls are made to the end.
     a: Node,
     b: Node,
     qa: QueuePair,

@@ -33,7 +33,7 @@ verbs=(
 )
 # Calls into librdmacm.so.1
 manager=(
-    rdma_create_event_channel rdma_destroy_event_channel rdma_get_cm_event rdma_ack_cm_event rdma_event_str
+    rdma_get_devices rdma_free_devices rdma_create_event_channel rdma_destroy_event_channel rdma_get_cm_event rdma_ack_cm_event rdma_event_str
     rdma_create_id rdma_destroy_id rdma_set_option rdma_bind_addr rdma_listen
     rdma_resolve_addr rdma_resolve_route rdma_get_src_port rdma_get_dst_port
     rdma_create_qp rdma_create_qp_ex rdma_destroy_qp rdma_init_qp_attr

@@ -1,6 +1,7 @@
 //! Loading both libraries, once.
 
 use crate::{Absent, ConnectionManager, Verbs};
+use std::fmt;
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
@@ -15,6 +16,12 @@ pub struct Library {
     pub verbs: Verbs,
     /// librdmacm.so.1.
     pub manager: ConnectionManager,
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Library")
+    }
 }
 
 static LIBRARY: OnceLock<Result<Library, Absent>> = OnceLock::new();

@@ -66,6 +66,9 @@ pub struct ConnectionManager {
     pub rdma_ack_cm_event: unsafe extern "C" fn(event: *mut rdma_cm_event) -> libc::c_int,
     pub rdma_get_src_port: unsafe extern "C" fn(id: *mut rdma_cm_id) -> __be16,
     pub rdma_get_dst_port: unsafe extern "C" fn(id: *mut rdma_cm_id) -> __be16,
+    pub rdma_get_devices:
+        unsafe extern "C" fn(num_devices: *mut libc::c_int) -> *mut *mut ibv_context,
+    pub rdma_free_devices: unsafe extern "C" fn(list: *mut *mut ibv_context),
     pub rdma_event_str: unsafe extern "C" fn(event: rdma_cm_event_type) -> *const libc::c_char,
     pub rdma_set_option: unsafe extern "C" fn(
         id: *mut rdma_cm_id,
@@ -122,6 +125,8 @@ impl ConnectionManager {
         let rdma_ack_cm_event = __library.get(b"rdma_ack_cm_event\0").map(|sym| *sym)?;
         let rdma_get_src_port = __library.get(b"rdma_get_src_port\0").map(|sym| *sym)?;
         let rdma_get_dst_port = __library.get(b"rdma_get_dst_port\0").map(|sym| *sym)?;
+        let rdma_get_devices = __library.get(b"rdma_get_devices\0").map(|sym| *sym)?;
+        let rdma_free_devices = __library.get(b"rdma_free_devices\0").map(|sym| *sym)?;
         let rdma_event_str = __library.get(b"rdma_event_str\0").map(|sym| *sym)?;
         let rdma_set_option = __library.get(b"rdma_set_option\0").map(|sym| *sym)?;
         let rdma_init_qp_attr = __library.get(b"rdma_init_qp_attr\0").map(|sym| *sym)?;
@@ -151,6 +156,8 @@ impl ConnectionManager {
             rdma_ack_cm_event,
             rdma_get_src_port,
             rdma_get_dst_port,
+            rdma_get_devices,
+            rdma_free_devices,
             rdma_event_str,
             rdma_set_option,
             rdma_init_qp_attr,
@@ -283,6 +290,12 @@ impl ConnectionManager {
     }
     pub unsafe fn rdma_get_dst_port(&self, id: *mut rdma_cm_id) -> __be16 {
         (self.rdma_get_dst_port)(id)
+    }
+    pub unsafe fn rdma_get_devices(&self, num_devices: *mut libc::c_int) -> *mut *mut ibv_context {
+        (self.rdma_get_devices)(num_devices)
+    }
+    pub unsafe fn rdma_free_devices(&self, list: *mut *mut ibv_context) {
+        (self.rdma_free_devices)(list)
     }
     pub unsafe fn rdma_event_str(&self, event: rdma_cm_event_type) -> *const libc::c_char {
         (self.rdma_event_str)(event)

@@ -96,9 +96,11 @@ fn refused(fault: &Fault, arguments: &[String]) -> anyhow::Error {
     let remedy = match Errno::from_raw_os_error(fault.errno) {
         Errno::INVAL => "look at dpdk.eal_args",
         Errno::ALREADY => "it starts once in a process",
-        Errno::ACCESS | Errno::NOMEM => {
-            "look at the huge pages in /proc/meminfo, or set runtime.hugepages to \"off\""
+        Errno::ACCESS => {
+            "it needs rights to its runtime directory, and to huge pages unless \
+             runtime.hugepages is \"off\""
         }
+        Errno::NOMEM => "give it less by runtime.memory_mib, or reserve more huge pages",
         Errno::AGAIN | Errno::BUSY => {
             "another process may have its files: give another --file-prefix"
         }
@@ -161,7 +163,12 @@ pub(super) fn shares(plan: &Plan, node_of: impl Fn(usize) -> Option<u32>) -> Res
         let bytes = bytes.saturating_mul(processors.len() as u64);
         match tract(eal, node, bytes) {
             Ok(tract) => shares.push(Share { processors, tract }),
-            Err(fault) => short(plan, node, bytes, &fault)?,
+            Err(fault) if eal.has_hugepages() => short(plan, node, bytes, &fault)?,
+            Err(fault) => warn!(
+                "EAL has no {} MiB in one piece ({fault}): memory of the system instead; give no -m \
+                 in dpdk.eal_args, and it gets enough",
+                bytes >> 20
+            ),
         }
     }
     Ok(shares)
@@ -175,11 +182,11 @@ fn tract(eal: &'static Eal, node: Option<u32>, bytes: u64) -> Result<Tract, Faul
     eal::tract(eal, &name, bytes, socket)
 }
 
-/// EAL has less than that at a node.
+/// EAL has less than that of huge pages at a node.
 fn short(plan: &Plan, node: Option<u32>, bytes: u64, fault: &Fault) -> Result<()> {
     let place = node.map_or_else(String::new, |node| format!(" at NUMA node {node}"));
     let (mib, advice) = (bytes >> 20, reserve(bytes));
-    let what = format!("EAL has no {mib} MiB in one piece{place} ({fault})");
+    let what = format!("EAL has no {mib} MiB of huge pages{place} ({fault})");
     if plan.runtime.hugepages == plan::Hugepages::Require {
         bail!("{what}, and runtime.hugepages is \"require\"; {advice}");
     }

@@ -13,27 +13,27 @@ WIRE=a1              # an interface on which all of it passes
 
 # wire: the pair of interfaces, their addresses and the routes across.
 wire() {
-    local end
+    local key
     loads veth || die "no veth in this kernel"
     ip link add a0 type veth peer name a1
-    for end in a0 a1; do
-        # RoCE takes the largest of its MTUs that fits: 4096 here, as in data centres.
-        ip link set "$end" mtu 4200 up
-        sysctl -qw "net.ipv4.conf.$end.accept_local=1" "net.ipv4.conf.$end.rp_filter=0" "net.ipv4.conf.$end.arp_ignore=1"
+    for key in all a0 a1; do
+        echo 1 >"/proc/sys/net/ipv4/conf/$key/accept_local"
+        echo 0 >"/proc/sys/net/ipv4/conf/$key/rp_filter"
+        echo 1 >"/proc/sys/net/ipv4/conf/$key/arp_ignore"
     done
-    sysctl -qw net.ipv4.conf.all.accept_local=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.all.arp_ignore=1
-    ip address add "$NEAR/24" dev a0
-    ip address add "$FAR/24" dev a1
-    ip rule add pref 300 lookup local
-    ip rule del pref 0
-    across "$NEAR" a1 "$FAR" 101
-    across "$FAR" a0 "$NEAR" 102
-}
-
-# across TO OUT FROM TABLE: what this machine sends to one of its own addresses leaves by OUT.
-across() {
-    ip rule add pref 100 iif lo to "$1" lookup "$4"
-    ip route add "$1" dev "$2" src "$3" table "$4"
+    # RoCE takes the largest of its MTUs that fits: 4096 here, as in data centres.
+    ip -batch - <<END
+link set a0 mtu 4200 up
+link set a1 mtu 4200 up
+address add $NEAR/24 dev a0
+address add $FAR/24 dev a1
+rule add pref 300 lookup local
+rule del pref 0
+rule add pref 100 iif lo to $NEAR lookup 101
+rule add pref 100 iif lo to $FAR lookup 102
+route add $NEAR dev a1 src $FAR table 101
+route add $FAR dev a0 src $NEAR table 102
+END
 }
 
 # devices rxe|siw: the wire with a device at each end. Skips the script where the guest has no such driver.

@@ -15,12 +15,7 @@ enter_guest() {
 }
 
 # loads MODULE...: true when the guest's kernel has them all.
-loads() {
-    local module
-    for module in "$@"; do
-        modprobe "$module" || return 1
-    done
-}
+loads() { modprobe -a "$@"; }
 
 # What the kernel said that it should not have: the verdict of a whole run.
 kernel_is_calm() {

@@ -3,6 +3,7 @@
 
 EXPORT=/srv/export                   # served by knfsd; in memory
 MOUNT=/mnt/nfs                       # where clients mount
+VIEW=/mnt/view                       # the same, without what MOUNT has cached
 KNFSD_RDMA=20049                     # its port for RDMA
 MOUNTD=20048                         # and the one of its MOUNT protocol
 
@@ -30,21 +31,23 @@ knfsd_start() {
     done
 }
 
-# nfs_mount ADDRESS PATH OPTION...: NFS version three, without locks, at MOUNT.
+# nfs_mount ADDRESS PATH OPTION...: NFS version three, without locks, at MOUNT, and again at VIEW with caches of its
+# own and none for attributes: what is read there comes from the server.
 nfs_mount() {
     local address=$1 path=$2
     shift 2
-    mkdir -p "$MOUNT"
-    timeout 60 mount -t nfs -o "$(IFS=,; echo "vers=3,nolock,timeo=100,$*")" "$address:$path" "$MOUNT"
+    mount_at "$MOUNT" "$address:$path" "$@" && mount_at "$VIEW" "$address:$path" actimeo=0 "$@"
 }
 
-nfs_umount() { timeout 60 umount "$MOUNT"; }
-
-# cold: nothing of the mount stays in the client's caches.
-cold() {
-    sync
-    echo 3 >/proc/sys/vm/drop_caches
+# mount_at FOLDER WHAT OPTION...
+mount_at() {
+    local folder=$1 what=$2
+    shift 2
+    mkdir -p "$folder"
+    timeout 60 mount -t nfs -o "$(IFS=,; echo "vers=3,nolock,nosharecache,$*")" "$what" "$folder"
 }
+
+nfs_umount() { timeout 60 umount "$VIEW" && timeout 60 umount "$MOUNT"; }
 
 # What the client's kernel counted about its RDMA transport, as JSON.
 mountstats() { "$GUEST_LIB/mountstats" "$MOUNT" </proc/self/mountstats; }

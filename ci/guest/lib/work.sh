@@ -23,10 +23,10 @@ judged() {
 
 # operations LABEL [NAME...]: ci/guest/lib/operations, in a folder of its own.
 operations() {
-    local label=$1 folder=$MOUNT/$1
+    local label=$1
     shift
-    mkdir -p "$folder"
-    judged "$label" "operations-$label" "$GUEST_LIB/operations" "$folder" "$@"
+    mkdir -p "$MOUNT/$label"
+    judged "$label" "operations-$label" env VIEW="$VIEW/$label" "$GUEST_LIB/operations" "$MOUNT/$label" "$@"
 }
 
 # exercise LABEL SEED OPERATIONS [OCTETS]: ci/guest/lib/exercise.

@@ -163,7 +163,7 @@ pub(super) fn shares(plan: &Plan, node_of: impl Fn(usize) -> Option<u32>) -> Res
         let bytes = bytes.saturating_mul(processors.len() as u64);
         match tract(eal, node, bytes) {
             Ok(tract) => shares.push(Share { processors, tract }),
-            Err(fault) if eal.has_hugepages() => short(plan, node, bytes, &fault)?,
+            Err(fault) if eal.has_hugepages() => short(eal, plan, node, bytes, &fault)?,
             Err(fault) => warn!(
                 "EAL has no {} MiB in one piece ({fault}): memory of the system instead; give no -m \
                  in dpdk.eal_args, and it gets enough",
@@ -183,9 +183,12 @@ fn tract(eal: &'static Eal, node: Option<u32>, bytes: u64) -> Result<Tract, Faul
 }
 
 /// EAL has less than that of huge pages at a node.
-fn short(plan: &Plan, node: Option<u32>, bytes: u64, fault: &Fault) -> Result<()> {
+fn short(eal: &Eal, plan: &Plan, node: Option<u32>, bytes: u64, fault: &Fault) -> Result<()> {
     let place = node.map_or_else(String::new, |node| format!(" at NUMA node {node}"));
-    let (mib, advice) = (bytes >> 20, reserve(bytes));
+    let (mib, mut advice) = (bytes >> 20, reserve(bytes));
+    if !eal.gives_devices_virtual_addresses() {
+        advice.push_str("; without --iova-mode=pa they need not be one piece of physical memory");
+    }
     let what = format!("EAL has no {mib} MiB of huge pages{place} ({fault})");
     if plan.runtime.hugepages == plan::Hugepages::Require {
         bail!("{what}, and runtime.hugepages is \"require\"; {advice}");

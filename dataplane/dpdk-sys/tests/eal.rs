@@ -52,6 +52,7 @@ fn jobs(eal: &'static Eal) {
     let task = eal.launch(*first, job).expect("it waits");
     assert_eq!(told.recv().expect("an answer"), Some(1));
     assert!(!task.is_over());
+    assert_eq!(task.lcore(), *first);
     let busy = eal.launch(*first, || ()).expect_err("it has a job");
     assert_eq!(busy.errno, libc::EBUSY);
     drop(go);
@@ -76,6 +77,14 @@ fn zones(eal: &'static Eal) {
     let zone = eal.zone("one", 8 << 20, Socket::Any, ALIGN).expect("room");
     assert_eq!(zone.start().as_ptr().align_offset(ALIGN as usize), 0);
     assert!(zone.bytes() >= 8 << 20);
+    assert_eq!(
+        (zone.page_bytes(), zone.socket()),
+        (4096, Socket::Number(0))
+    );
+    assert!(
+        eal.gives_devices_virtual_addresses(),
+        "the only ones without huge pages"
+    );
     let len = usize::try_from(zone.bytes()).expect("it is mapped");
     // SAFETY: the zone is ours alone, and lives.
     let octets = unsafe { std::slice::from_raw_parts_mut(zone.start().as_ptr(), len) };

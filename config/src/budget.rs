@@ -7,7 +7,10 @@
 //!     one for each Call or Reply that may arrive, forward and backward; one beyond the grant
 //!     for control messages (V2-13), and one that is being refilled while its message is read
 //! octets of a connection      = receives x pooled(inline_bytes)
-//! octets of all connections   = connections_max x the dearest endpoint's octets of a connection
+//!     at most, with all its credits; at least, with credits_min of them
+//! octets of all connections   = connections_max x the dearest endpoint's octets of a connection,
+//!     with all credits where the memory allows; where it does not, what it allows (3 of 4 parts
+//!     of what the lines below leave), but enough for credits_min on every connection
 //! for Calls served            = block(call_bytes) + block(reply_bytes and 64 KiB around it)
 //!     where there is a front or a service: one longest Call and its Reply, set aside, so that
 //!     what is served can always go on
@@ -58,8 +61,13 @@ pub struct Budget {
     pub memory_bytes: u64,
     /// Cost of a connection of each endpoint, in the order fronts, backs, services.
     pub endpoints: Vec<Cost>,
-    /// Receives of `connections_max` connections of the dearest endpoint, octets.
+    /// Set aside for receives, octets: what `connections_max` connections of the dearest
+    /// endpoint take, with all their credits where the memory allows.
     pub receives_bytes: u64,
+    /// What they would take with all their credits, octets.
+    pub full_bytes: u64,
+    /// What they take at the least, octets.
+    pub least_bytes: u64,
     /// Of each lcore's memory, set aside for one longest Call that is served, octets.
     pub call_share_bytes: u64,
     /// The same for the Reply to one.
@@ -77,7 +85,14 @@ impl Budget {
     /// What one lcore needs at the least, octets.
     #[must_use]
     pub fn needed_bytes(&self) -> u64 {
-        self.receives_bytes.saturating_add(self.progress_bytes)
+        self.least_bytes.saturating_add(self.progress_bytes)
+    }
+
+    /// Connections cannot all have all their credits: grants shrink as connections grow (RFC
+    /// 8166 section 3.3.1).
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.receives_bytes < self.full_bytes
     }
 
     /// What one lcore has left for Calls and Replies longer than a receive when every
@@ -95,12 +110,16 @@ impl Budget {
 pub struct Cost {
     /// The endpoint's name.
     pub name: String,
-    /// Receives that stay posted.
+    /// Receives that stay posted, with all its credits.
     pub receives: u64,
+    /// With the fewest.
+    pub least_receives: u64,
     /// Arena octets of one receive.
     pub receive_bytes: u64,
-    /// Arena octets of all its receives.
+    /// Arena octets of all its receives, with all its credits.
     pub connection_bytes: u64,
+    /// With the fewest.
+    pub least_bytes: u64,
     /// Heap octets of its slots.
     pub slot_bytes: u64,
 }
@@ -122,12 +141,16 @@ pub fn pooled(bytes: u64) -> Option<u64> {
 pub(crate) fn cost(name: &str, transport: &Transport) -> Cost {
     let slots = u64::from(transport.credits).saturating_add(transport.backward_credits.into());
     let receives = slots.saturating_add(CONTROL_RECEIVES.into());
+    let spared = transport.credits.saturating_sub(transport.credits_min);
+    let least_receives = receives.saturating_sub(spared.into());
     let receive_bytes = pooled(transport.inline_bytes.into()).unwrap_or(u64::MAX);
     Cost {
         name: name.to_owned(),
         receives,
+        least_receives,
         receive_bytes,
         connection_bytes: receive_bytes.saturating_mul(receives),
+        least_bytes: receive_bytes.saturating_mul(least_receives),
         slot_bytes: slots.saturating_mul(SLOT_BYTES),
     }
 }
@@ -138,11 +161,10 @@ pub(crate) fn of(plan: &Plan) -> Budget {
     let costs: Vec<Cost> = endpoints(plan)
         .map(|(name, _, transport)| cost(name, transport))
         .collect();
-    let dearest = costs
-        .iter()
-        .map(|cost| cost.connection_bytes)
-        .max()
-        .unwrap_or(0);
+    let connections = u64::from(plan.runtime.connections_max);
+    let dearest = |of: fn(&Cost) -> u64| costs.iter().map(of).max().unwrap_or(0);
+    let full_bytes = dearest(|cost| cost.connection_bytes).saturating_mul(connections);
+    let least_bytes = dearest(|cost| cost.least_bytes).saturating_mul(connections);
     let serving = servers(plan).fold(Share::default(), Share::larger);
     let made = plan.backs.iter().map(|it| Share::of(&it.transport));
     let making = made.fold(Share::default(), Share::larger);
@@ -151,27 +173,40 @@ pub(crate) fn of(plan: &Plan) -> Budget {
         false => u64::from(SOURCE_BYTES),
     };
     let pinned = endpoints(plan).any(|(_, fabric, _)| fabric.locks_memory());
-    let total_bytes = plan.runtime.memory_bytes.saturating_mul(lcores);
+    let memory_bytes = plan.runtime.memory_bytes;
+    let total_bytes = memory_bytes.saturating_mul(lcores);
+    let progress = [
+        serving.call,
+        serving.reply,
+        making.call,
+        making.reply,
+        source,
+    ];
+    let progress_bytes = progress.into_iter().fold(0, u64::saturating_add);
     Budget {
         lcores,
         connections_max: plan.runtime.connections_max,
-        memory_bytes: plan.runtime.memory_bytes,
-        receives_bytes: dearest.saturating_mul(plan.runtime.connections_max.into()),
+        memory_bytes,
+        receives_bytes: receives(full_bytes, least_bytes, memory_bytes, progress_bytes),
+        full_bytes,
+        least_bytes,
         call_share_bytes: serving.call,
         reply_share_bytes: serving.reply,
-        progress_bytes: [
-            serving.call,
-            serving.reply,
-            making.call,
-            making.reply,
-            source,
-        ]
-        .into_iter()
-        .fold(0, u64::saturating_add),
+        progress_bytes,
         endpoints: costs,
         total_bytes,
         memlock_bytes: if pinned { total_bytes } else { 0 },
     }
+}
+
+/// What is set aside for receives.
+fn receives(full: u64, least: u64, memory: u64, progress: u64) -> u64 {
+    let room = memory.saturating_sub(progress);
+    if full <= room {
+        return full;
+    }
+    // A quarter is left for long Calls and Replies, where that does not cost anybody a seat.
+    least.max(room / 4 * 3)
 }
 
 /// Fronts, backs and services: name, fabric, transport.
@@ -268,6 +303,14 @@ mod tests {
         assert_eq!(budget.progress_bytes, 7 * MIB);
         assert_eq!(budget.shared_bytes(), Some(200 * MIB - 100 * 36 * 8192));
         assert_eq!(budget.total_bytes, 400 * MIB);
+    }
+
+    #[test]
+    fn receives_get_what_the_memory_allows() {
+        assert_eq!(receives(90, 10, 100, 10), 90, "all credits fit");
+        assert_eq!(receives(91, 10, 100, 10), 66, "they do not");
+        assert_eq!(receives(91, 80, 100, 10), 80, "a seat for everybody");
+        assert_eq!(receives(91, 95, 100, 10), 95, "refused by the check");
     }
 
     #[test]

@@ -400,6 +400,9 @@ pub struct Transport {
     pub inline_bytes: u32,
     /// Calls in flight, forward: the most granted as responder, the most asked for as requester.
     pub credits: u16,
+    /// How few of them a connection is given when there are more connections than the memory
+    /// has receives for; at most `credits`.
+    pub credits_min: u16,
     /// Backward Calls that are taken: the BRS property.
     pub backward: Backward,
     /// Calls in flight, backward (RFC 8167); zero with [`Backward::None`].

@@ -78,12 +78,17 @@ impl Plan {
             format!("{each} MiB for each lcore, {total} MiB in total, {pages}"),
         );
         for cost in &budget.endpoints {
-            sheet.row("buffers", buffers(cost));
+            sheet.row("buffers", buffers(cost, budget.is_short()));
         }
         let receives = mebibytes(budget.receives_bytes);
+        let all = budget.connections_max;
+        let credits = match budget.is_short() {
+            true => ": fewer credits for each, the more there are",
+            false => "",
+        };
         sheet.row(
             "receives",
-            format!("{receives} MiB with {} connections", budget.connections_max),
+            format!("{receives} MiB with {all} connections{credits}"),
         );
         let shared = budget.shared_bytes().unwrap_or(0) / MIB;
         sheet.row(
@@ -140,14 +145,15 @@ impl Plan {
     }
 
     fn print_endpoints(&self, sheet: &mut Sheet) {
+        let short = self.budget.is_short();
         for back in &self.backs {
-            print_back(sheet, back);
+            print_back(sheet, back, short);
         }
         for front in &self.fronts {
-            print_front(sheet, front);
+            print_front(sheet, front, short);
         }
         for service in &self.services {
-            print_service(sheet, service);
+            print_service(sheet, service, short);
         }
         if let Some(export) = &self.export {
             let rights = if export.read_only {
@@ -177,10 +183,18 @@ fn eal(dpdk: &Dpdk) -> String {
     }
 }
 
-/// The buffers of one connection.
-fn buffers(cost: &Cost) -> String {
+/// The buffers of one connection; with the fewest credits too, where it may come to that.
+fn buffers(cost: &Cost, short: bool) -> String {
+    let least = match short {
+        true => format!("{} to ", cost.least_receives),
+        false => String::new(),
+    };
+    let least_kib = match short {
+        true => format!("{} to ", cost.least_bytes.div_ceil(1024)),
+        false => String::new(),
+    };
     format!(
-        "{}: {} receives of {} octets, {} KiB a connection, and {} KiB of slots",
+        "{}: {least}{} receives of {} octets, {least_kib}{} KiB a connection, and {} KiB of slots",
         cost.name,
         cost.receives,
         cost.receive_bytes,
@@ -189,7 +203,7 @@ fn buffers(cost: &Cost) -> String {
     )
 }
 
-fn print_back(sheet: &mut Sheet, back: &Back) {
+fn print_back(sheet: &mut Sheet, back: &Back, short: bool) {
     sheet.head(&format!("back {}", back.name));
     sheet.row("listen", format!("TCP {}", tcp(back.listen)));
     sheet.row("allow", &back.allow);
@@ -198,10 +212,10 @@ fn print_back(sheet: &mut Sheet, back: &Back) {
         "upstream",
         format!("{} in the {} fabric", back.upstream, back.fabric),
     );
-    print_transport(sheet, &back.transport);
+    print_transport(sheet, &back.transport, short);
 }
 
-fn print_front(sheet: &mut Sheet, front: &Front) {
+fn print_front(sheet: &mut Sheet, front: &Front, short: bool) {
     sheet.head(&format!("front {}", front.name));
     sheet.row(
         "listen",
@@ -211,20 +225,20 @@ fn print_front(sheet: &mut Sheet, front: &Front) {
     for backend in &front.backends {
         sheet.row("backend", described(backend));
     }
-    print_transport(sheet, &front.transport);
+    print_transport(sheet, &front.transport, short);
 }
 
-fn print_service(sheet: &mut Sheet, service: &Service) {
+fn print_service(sheet: &mut Sheet, service: &Service, short: bool) {
     sheet.head(&format!("service {}", service.name));
     sheet.row(
         "listen",
         format!("{} in the {} fabric", service.listen, service.fabric),
     );
     sheet.row("allow", &service.allow);
-    print_transport(sheet, &service.transport);
+    print_transport(sheet, &service.transport, short);
 }
 
-fn print_transport(sheet: &mut Sheet, it: &Transport) {
+fn print_transport(sheet: &mut Sheet, it: &Transport, short: bool) {
     let versions = match it.version_max {
         VersionMax::One => "one".to_owned(),
         VersionMax::Two => format!(
@@ -239,7 +253,11 @@ fn print_transport(sheet: &mut Sheet, it: &Transport) {
         Backward::None => "none backward".to_owned(),
         kind => format!("{} backward ({})", it.backward_credits, kind.name()),
     };
-    sheet.row("credits", format!("{}, {backward}", it.credits));
+    let least = match short && it.credits_min < it.credits {
+        true => format!("{} to ", it.credits_min),
+        false => String::new(),
+    };
+    sheet.row("credits", format!("{least}{}, {backward}", it.credits));
     let invalidate = if it.remote_invalidate {
         "where the peer can"
     } else {

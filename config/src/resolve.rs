@@ -170,13 +170,15 @@ fn service(it: &file::Service, base: &file::Transport) -> Service {
 pub(crate) fn transport(own: &file::Transport, base: &file::Transport) -> Transport {
     let it = own.over(base);
     let backward = word(&it.backward, &key::BACKWARD);
+    let credits = small(&it.credits, &key::CREDITS);
     Transport {
         version_max: match number(&it.version_max, &key::VERSION_MAX) {
             1 => VersionMax::One,
             _ => VersionMax::Two,
         },
         inline_bytes: number(&it.inline, &key::INLINE),
-        credits: small(&it.credits, &key::CREDITS),
+        credits,
+        credits_min: small(&it.credits_min, &key::CREDITS_MIN).min(credits),
         backward,
         backward_credits: match backward {
             Backward::None => 0,
@@ -283,7 +285,8 @@ mod tests {
 
     #[test]
     fn small_numbers_fit() {
-        for key in [&key::CREDITS, &key::BACKWARD_CREDITS, &key::UPDATES] {
+        let small = [&key::CREDITS, &key::CREDITS_MIN, &key::UPDATES];
+        for key in small.into_iter().chain([&key::BACKWARD_CREDITS]) {
             let key::Kind::Integer { max, .. } = key.kind else {
                 panic!("{}", key.name)
             };

@@ -12,26 +12,22 @@ pub(super) fn check(file: &File, machine: &Machine, problems: &Problems<'_>) {
     if needed <= have {
         return;
     }
-    let Some(cost) = budget
-        .endpoints
-        .iter()
-        .max_by_key(|cost| cost.connection_bytes)
-    else {
+    let Some(cost) = budget.endpoints.iter().max_by_key(|cost| cost.least_bytes) else {
         return;
     };
     let what = format!(
-        "each lcore needs {} MiB and has {}: {} x {} receives of {} octets for {:?}, and {} MiB \
-         for longest Calls and Replies in progress",
+        "each lcore needs {} MiB and has {}: {} x {} receives of {} octets for {:?}, with its \
+         fewest credits, and {} MiB for longest Calls and Replies in progress",
         mebibytes(needed),
         have / MIB,
         budget.connections_max,
-        cost.receives,
+        cost.least_receives,
         cost.receive_bytes,
         cost.name,
         mebibytes(budget.progress_bytes),
     );
     let room = have.saturating_sub(budget.progress_bytes);
-    let fitting = room.checked_div(cost.connection_bytes).unwrap_or(0);
+    let fitting = room.checked_div(cost.least_bytes).unwrap_or(0);
     let remedy = match fitting {
         0 => format!("set runtime.memory_mib to {} or more", mebibytes(needed)),
         some => format!(
@@ -50,8 +46,14 @@ fn culprit(file: &File) -> Origin {
     let backs = file.backs.iter().map(|it| &it.transport);
     let services = file.services.iter().map(|it| &it.listener.transport);
     let tables = fronts.chain(backs).chain(services).chain([&file.transport]);
-    let mut sizes =
-        tables.flat_map(|it| [&it.credits, &it.inline, &it.limits.call, &it.limits.reply]);
+    let mut sizes = tables.flat_map(|it| {
+        [
+            &it.credits_min,
+            &it.inline,
+            &it.limits.call,
+            &it.limits.reply,
+        ]
+    });
     place(&runtime.memory)
         .or_else(|| place(&runtime.connections))
         .or_else(|| sizes.find_map(place))

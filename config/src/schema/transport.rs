@@ -15,6 +15,7 @@ static TRANSPORT: Table = Table {
         &VERSION_MAX,
         &INLINE,
         &CREDITS,
+        &CREDITS_MIN,
         &BACKWARD,
         &BACKWARD_CREDITS,
         &REMOTE_INVALIDATE,
@@ -51,6 +52,15 @@ pub(crate) static CREDITS: Key = integer(
     64,
     "calls",
     "Calls in flight on a connection: the most granted as responder, asked for as requester.",
+);
+pub(crate) static CREDITS_MIN: Key = integer(
+    "credits_min",
+    (1, 1024),
+    4,
+    "calls",
+    "How few of them a connection gets when `memory_mib` has not receives enough for all credits of \
+     `connections_max` connections: the more there are, the fewer the next one gets. With `credits` \
+     of no more than that all get all.",
 );
 pub(crate) static BACKWARD: Key = word::<Backward>(
     "backward",

@@ -146,6 +146,12 @@ pub struct Memory {
     pub peak_bytes: u64,
     /// Most that can be given out.
     pub ceiling_bytes: u64,
+    /// Of that, given to connections for their receives.
+    #[serde(default)]
+    pub receives_bytes: u64,
+    /// Set aside for all of them. Near it, new connections get fewer credits.
+    #[serde(default)]
+    pub receives_ceiling_bytes: u64,
     /// In huge pages.
     pub hugepages: bool,
 }

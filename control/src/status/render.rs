@@ -66,6 +66,7 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
         ">calls out",
         ">refused",
         "memory: used, peak, of",
+        "receives: given, of",
     ];
     let mut table = table(&headings);
     for lcore in lcores {
@@ -86,6 +87,11 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
                 octets(memory.peak_bytes),
                 octets(memory.ceiling_bytes),
                 if memory.hugepages { " huge" } else { "" }
+            ),
+            format!(
+                "{}, {}",
+                octets(memory.receives_bytes),
+                octets(memory.receives_ceiling_bytes)
             ),
         ]);
     }

@@ -1,6 +1,7 @@
 //! Connections that arrive by RDMA: for fronts and services.
 
 use super::cores::Endpoint;
+use super::grants::Grant;
 use super::seated::{Coming, NoSeat, Owner, roomiest};
 use super::{Supervisor, setup};
 use crate::listen::{DoorId, Listeners, Policy};
@@ -131,21 +132,30 @@ impl<F: Fabric> Supervisor<F> {
             .fabric
             .take(connection, self.cores[core].port)
             .map_err(|_| "the queue pair could not be made")?;
+        let grant = self.grant(core, owner)?;
+        let credits = grant.credits;
         let upper = match owner {
-            Owner::Front(index) => Role::Front(Box::new(Front::new(&self.doors.fronts[index]))),
-            _ => Role::Service(Service::new(self.cores[core].source, transport.credits)),
+            Owner::Front(index) => {
+                let settings = FrontSettings {
+                    slots: credits,
+                    ..self.doors.fronts[index].clone()
+                };
+                Role::Front(Box::new(Front::new(&settings)))
+            }
+            _ => Role::Service(Service::new(self.cores[core].source, credits)),
         };
         let coming = Coming {
             core,
             connection,
             owner,
+            grant,
             peer: peer.to_string(),
             party: peer.party(),
             is_known: peer.ip().is_some(),
             client: None,
             place: None,
         };
-        let mut engine = Connection::new(setup::engine(&transport, Side::Server));
+        let mut engine = Connection::new(setup::engine(&transport, credits, Side::Server));
         engine.set_suspects(&self.remembered.take_suspects(&peer.party()));
         let session = Session {
             connection: engine,
@@ -165,9 +175,20 @@ impl<F: Fabric> Supervisor<F> {
         let number = self.sessions.number();
         let line = &mut self.cores[coming.core].line;
         let adopted = line.adopt(number, endpoint, peer, Box::new(session));
-        let seat = adopted.map_err(|_| "the lcore is too busy for another connection")?;
+        let Ok(seat) = adopted else {
+            self.cores[coming.core].grants.give_back(coming.grant);
+            return Err("the lcore is too busy for another connection");
+        };
         self.sessions.insert(number, coming.seated(seat));
         Ok(())
+    }
+
+    /// Receives for a new connection.
+    pub(super) fn grant(&mut self, core: usize, owner: Owner) -> Result<Grant, &'static str> {
+        let cost = &self.plan.budget.endpoints[owner.place(&self.plan)];
+        let transport = transport_of(&self.plan, owner);
+        let grant = self.cores[core].grants.take(transport, cost);
+        grant.ok_or("no seat is free on the lcore")
     }
 
     /// The receives of a connection are posted: the next step towards its peer.
@@ -182,7 +203,8 @@ impl<F: Fabric> Supervisor<F> {
             Owner::Back(_) => Side::Client,
             Owner::Front(_) | Owner::Service(_) => Side::Server,
         };
-        let private_data = setup::engine(transport, side).private_data().emit();
+        let engine = setup::engine(transport, transport.credits, side);
+        let private_data = engine.private_data().emit();
         let asked = match owner {
             Owner::Back(_) => self.fabric.connect(connection, &private_data),
             Owner::Front(_) | Owner::Service(_) => self.fabric.accept(connection, &private_data),
@@ -195,11 +217,7 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     pub(super) fn transport_of(&self, owner: Owner) -> &Transport {
-        match owner {
-            Owner::Front(index) => &self.plan.fronts[index].transport,
-            Owner::Back(index) => &self.plan.backs[index].transport,
-            Owner::Service(index) => &self.plan.services[index].transport,
-        }
+        transport_of(&self.plan, owner)
     }
 
     /// Both sides may send.
@@ -242,6 +260,14 @@ impl<F: Fabric> Supervisor<F> {
             let (core, seat) = (seated.core, seated.seat);
             self.cores[core].tell(seat, SeatOrder::Fail);
         }
+    }
+}
+
+fn transport_of(plan: &Plan, owner: Owner) -> &Transport {
+    match owner {
+        Owner::Front(index) => &plan.fronts[index].transport,
+        Owner::Back(index) => &plan.backs[index].transport,
+        Owner::Service(index) => &plan.services[index].transport,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The lcores: arena, port, loop and thread of each.
 
+use super::grants::Grants;
 use super::placement;
 use crate::dpdk::Memory;
 use anyhow::{Context, Result, bail};
@@ -42,6 +43,8 @@ pub(super) struct Core<F: Fabric> {
     pub(super) running: Running,
     /// What the built-in program reads from; empty without a service.
     pub(super) source: Span,
+    /// What its connections were given of its receives.
+    pub(super) grants: Grants,
     /// Its arena is in huge pages.
     pub(super) hugepages: bool,
     /// Orders for which its ring had no room.
@@ -134,6 +137,7 @@ fn start_one<F: Fabric>(
         line,
         running,
         source,
+        grants: Grants::new(&plan.budget),
         hugepages,
         waiting: VecDeque::new(),
     })

@@ -39,26 +39,32 @@ impl<F: Fabric> Supervisor<F> {
         client: Client,
         now: Instant,
     ) -> Result<(), &'static str> {
-        let back = &self.plan.backs[client.back];
+        let owner = Owner::Back(client.back);
         let taken = roomiest(&self.cores, &self.fabric, connection).map_err(NoSeat::reason);
         let taken = taken.and_then(|core| {
             let endpoint = self.fabric.take(connection, self.cores[core].port);
             Ok((core, endpoint.map_err(|_| "no queue pair is free")?))
         });
         let (core, endpoint) = taken.inspect_err(|_| self.fabric.abandon(connection))?;
+        let grant = self.grant(core, owner)?;
+        let back = &self.plan.backs[client.back];
         let upstream = back.upstream.to_string();
-        let mut engine = setup::engine(&back.transport, Side::Client);
+        let mut engine = setup::engine(&back.transport, grant.credits, Side::Client);
         if self.remembered.is_version_one(&upstream, now) {
             engine.version_max = Version::One;
         }
         let session = Session {
             connection: Connection::new(engine),
-            upper: Role::Back(Box::new(Back::new(client.stream, &setup::back(back)))),
+            upper: Role::Back(Box::new(Back::new(
+                client.stream,
+                &setup::back(back, grant.credits),
+            ))),
         };
         let coming = Coming {
             core,
             connection,
-            owner: Owner::Back(client.back),
+            owner,
+            grant,
             peer: upstream.clone(),
             party: upstream,
             is_known: true,
@@ -88,7 +94,7 @@ impl<F: Fabric> Supervisor<F> {
         debug!("connection {}: properties: {event:?}", number.0);
         match event {
             PropertyEvent::Requested(wanted) => {
-                let own = setup::engine(transport, Side::Server);
+                let own = setup::engine(transport, transport.credits, Side::Server);
                 let able = policy::Able {
                     receive_bytes: own.receive_bytes,
                     backward: own.backward,

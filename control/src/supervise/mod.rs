@@ -27,6 +27,7 @@ mod clamp;
 mod cores;
 mod dial;
 mod drain;
+mod grants;
 mod placement;
 mod policy;
 mod remembered;
@@ -341,6 +342,7 @@ impl<F: Fabric> Supervisor<F> {
         let Some(seated) = self.sessions.remove(number) else {
             return;
         };
+        self.cores[seated.core].grants.give_back(seated.grant);
         let connection = &session.connection;
         self.remembered
             .suspect(&seated.party, connection.suspects(), now);

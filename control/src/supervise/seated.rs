@@ -1,7 +1,9 @@
 //! What the control thread knows of each RDMA connection.
 
 use super::cores::Core;
+use super::grants::Grant;
 use crate::listen::Place;
+use rpcrdma_config::Plan;
 use rpcrdma_fabric::connect::{ConnectionId, Fabric};
 use rpcrdma_lcore::{ConnectionNumber, SeatId};
 use std::collections::HashMap;
@@ -18,12 +20,26 @@ pub(super) enum Owner {
     Service(usize),
 }
 
+impl Owner {
+    /// Its place in the plan's budget.
+    pub(super) fn place(self, plan: &Plan) -> usize {
+        let (fronts, backs) = (plan.fronts.len(), plan.backs.len());
+        match self {
+            Owner::Front(index) => index,
+            Owner::Back(index) => fronts + index,
+            Owner::Service(index) => fronts + backs + index,
+        }
+    }
+}
+
 /// A connection that is to get a seat.
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) core: usize,
     pub(super) connection: ConnectionId,
     pub(super) owner: Owner,
+    /// Its receives.
+    pub(super) grant: Grant,
     /// The other end, in the fabric's form of address.
     pub(super) peer: String,
     /// The same, without what another connection of it would not have.
@@ -43,6 +59,7 @@ pub(super) struct Seated {
     pub(super) core: usize,
     pub(super) connection: ConnectionId,
     pub(super) owner: Owner,
+    pub(super) grant: Grant,
     pub(super) peer: String,
     pub(super) party: String,
     pub(super) is_known: bool,
@@ -61,6 +78,7 @@ impl Coming {
             core: self.core,
             connection: self.connection,
             owner: self.owner,
+            grant: self.grant,
             peer: self.peer,
             party: self.party,
             is_known: self.is_known,

@@ -10,11 +10,11 @@ use rpcrdma_wire::property::BackwardRequests;
 use rpcrdma_wire::{Limits, Version};
 use std::sync::Arc;
 
-/// How a connection is to behave.
-pub(super) fn engine(transport: &Transport, side: Side) -> Setup {
+/// How a connection is to behave that is granted so many credits.
+pub(super) fn engine(transport: &Transport, credits: u16, side: Side) -> Setup {
     Setup {
         version_max: version(transport.version_max),
-        credits: transport.credits,
+        credits,
         backward_credits: transport.backward_credits,
         receive_bytes: transport.inline_bytes,
         announced_bytes: transport.inline_bytes,
@@ -79,10 +79,10 @@ pub(super) fn front(front: &plan::Front) -> FrontSettings {
 }
 
 /// How a back treats its connections.
-pub(super) fn back(back: &plan::Back) -> BackSettings {
+pub(super) fn back(back: &plan::Back, credits: u16) -> BackSettings {
     let limits = back.transport.limits;
     BackSettings {
-        slots: back.transport.credits,
+        slots: credits,
         call_bytes: limits.call_bytes.min(pool::LONGEST),
         result_bytes: limits.reply_bytes.min(pool::LONGEST),
         reply_bytes: record_bytes(limits.reply_bytes),

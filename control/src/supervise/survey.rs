@@ -216,6 +216,8 @@ fn lcore<F: Fabric>(
             in_use_bytes: snapshot.memory.in_use_bytes,
             peak_bytes: snapshot.memory.peak_bytes,
             ceiling_bytes: snapshot.memory.ceiling_bytes,
+            receives_bytes: core.grants.bytes().0,
+            receives_ceiling_bytes: core.grants.bytes().1,
             hugepages: core.hugepages,
         },
         counters: named(snapshot)
@@ -236,22 +238,12 @@ fn lcore<F: Fabric>(
 /// `None` for a connection that has ended since its lcore was asked.
 fn connection(row: &Row, sessions: &Sessions, plan: &Plan) -> Option<Connection> {
     let seated = sessions.get(row.number)?;
-    let fronts = plan.fronts.len();
-    let backs = plan.backs.len();
-    let (role, name, place, credits) = match seated.owner {
-        Owner::Front(index) => (Role::Front, &plan.fronts[index].name, index, row.calls_in),
-        Owner::Back(index) => (
-            Role::Back,
-            &plan.backs[index].name,
-            fronts + index,
-            row.calls_out,
-        ),
-        Owner::Service(index) => {
-            let name = &plan.services[index].name;
-            (Role::Service, name, fronts + backs + index, row.calls_in)
-        }
+    let (role, name, credits) = match seated.owner {
+        Owner::Front(index) => (Role::Front, &plan.fronts[index].name, row.calls_in),
+        Owner::Back(index) => (Role::Back, &plan.backs[index].name, row.calls_out),
+        Owner::Service(index) => (Role::Service, &plan.services[index].name, row.calls_in),
     };
-    let cost = plan.budget.endpoints.get(place);
+    let cost = plan.budget.endpoints.get(seated.owner.place(plan));
     Some(Connection {
         number: row.number.0,
         role,
@@ -264,7 +256,7 @@ fn connection(row: &Row, sessions: &Sessions, plan: &Plan) -> Option<Connection>
         receive_bytes: row.receive_bytes,
         credits_used: credits.used,
         credits_granted: credits.granted,
-        memory_bytes: cost.map_or(0, |cost| cost.connection_bytes + cost.slot_bytes),
+        memory_bytes: cost.map_or(0, |cost| seated.grant.bytes() + cost.slot_bytes),
         last_refusal: row.last_refusal.map(|reject| reject.name().to_owned()),
     })
 }

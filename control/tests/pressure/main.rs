@@ -8,6 +8,7 @@
 mod support;
 
 mod ceiling;
+mod grants;
 mod losses;
 
 use std::net::SocketAddr;

@@ -4,9 +4,9 @@
 CAPTURE=/dev/shm/wire.pcap
 CAPTURER=
 
-# capture_start [FILTER]: from now on, all packets, whole; by default those of RoCE.
+# capture_start FILTER: from now on, all packets that match, whole.
 capture_start() {
-    tcpdump -i "$WIRE" -s 0 -B 65536 -U -w "$CAPTURE" "${1:-udp port 4791}" 2>"$ACCEPT_LOGS/tcpdump" &
+    tcpdump -i "$WIRE" -s 0 -B 65536 -U -w "$CAPTURE" "$1" 2>"$ACCEPT_LOGS/tcpdump" &
     CAPTURER=$!
     await "$ANSWER_SECONDS" grep -q 'listening on' "$ACCEPT_LOGS/tcpdump" || die "tcpdump does not start"
 }

@@ -1,0 +1,166 @@
+# The runs that rxe and siw have in common, each with kernel peers; sourced last.
+#
+# A flow gets a label that its verdicts begin with. It begins and ends with nothing mounted and no appliance.
+# shellcheck shell=bash
+
+FRONT=20050                          # ports: the front's, for RDMA
+BACK=20070                           # the back's, for TCP
+SERVED=20060                         # the embedded server's
+FOLDER=/srv/folder                   # what that one serves
+RANDOM_OPERATIONS=${RANDOM_OPERATIONS:-80}
+
+# A front before knfsd by TCP, or before the embedded server.
+front_before() {
+    printf '[[front]]\nname = "front"\nfabric = "verbs"\nlisten = "%s:%s"\nallow = ["192.0.2.0/24"]\n' "$NEAR" "$FRONT"
+    [ -z "${VERSION_MAX:-}${INLINE_BYTES:-}" ] || echo '[front.transport]'
+    [ -z "${VERSION_MAX:-}" ] || echo "version_max = $VERSION_MAX"
+    [ -z "${INLINE_BYTES:-}" ] || echo "inline_bytes = $INLINE_BYTES"
+    case $1 in
+        knfsd)
+            printf '[[front.backend]]\nprograms = [100003, 100227]\naddress = "127.0.0.1:2049"\nsource_port = "privileged"\n'
+            printf '[[front.backend]]\nprograms = [100005]\naddress = "127.0.0.1:%s"\n' "$MOUNTD"
+            ;;
+        embedded)
+            mkdir -p "$FOLDER"
+            printf '[[front.backend]]\nprograms = [100003, 100005]\naddress = "export"\n'
+            printf '[export]\ndirectory = "%s"\nlisten = "127.0.0.1:%s"\n' "$FOLDER" "$SERVED"
+            ;;
+    esac
+}
+
+back_to() {
+    printf '[[back]]\nname = "back"\nlisten = "127.0.0.1:%s"\nfabric = "verbs"\nupstream = "%s"\n' "$BACK" "$1"
+    [ -z "${INLINE_BYTES:-}" ] || printf '[back.transport]\ninline_bytes = %s\n' "$INLINE_BYTES"
+}
+
+# Where the server behind a front answers MOUNT by TCP, and the path that it serves.
+mount_options() {
+    case $1 in
+        knfsd) echo "mountproto=tcp,mountaddr=127.0.0.1,mountport=$MOUNTD" ;;
+        embedded) echo "mountproto=tcp,mountaddr=127.0.0.1,mountport=$SERVED" ;;
+    esac
+}
+path_of() { case $1 in knfsd) echo "$EXPORT" ;; embedded) echo /export ;; esac; }
+
+# mounted LABEL ADDRESS PATH OPTION...: mounts, with a verdict.
+mounted() {
+    verdict "$1-mount" "mount -o vers=3,nolock,$(IFS=,; echo "${*:4}")" nfs_mount "${@:2}"
+}
+
+# --- the kernel's client and our front ---------------------------------------------------------------------
+
+# kernel_client LABEL SERVER [CHECK]...: everything that a client does, through a front to knfsd or to the embedded
+# server; then what both sides counted about it.
+kernel_client() {
+    local label=$1 server=$2 rdma
+    shift 2
+    rdma="proto=rdma,port=$FRONT,$(mount_options "$server")"
+    appliance front < <(front_before "$server") || return 0
+    if mounted "$label" "$NEAR" "$(path_of "$server")" "$rdma"; then
+        operations "$label" "$@"
+        exercise "$label" 1 "$RANDOM_OPERATIONS"
+        counts_agree "$label"
+        verdict "$label-umount" "unmounted" nfs_umount || true
+    fi
+    drained front
+}
+
+# transfer_sizes LABEL SERVER SIZE...: the boundary sizes and direct I/O, with that much in a call.
+transfer_sizes() {
+    local label=$1 server=$2 size
+    shift 2
+    appliance front < <(front_before "$server") || return 0
+    for size in "$@"; do
+        if mounted "$label-$size" "$NEAR" "$(path_of "$server")" "proto=rdma,port=$FRONT,$(mount_options "$server"),rsize=$size,wsize=$size"; then
+            operations "$label-$size" sizes unaligned direct
+            nfs_umount
+        fi
+    done
+    drained front
+}
+
+# counts_agree LABEL: the client's account of its transport against the front's.
+counts_agree() {
+    local label=$1
+    sync
+    await 10 tallies || true
+    verdict "$label-reads" "$kernel_reads Read chunks by mountstats, $our_reads RDMA Reads by the front" \
+        [ "$our_reads" -gt 0 -a "$our_reads" = "$kernel_reads" ] || true
+    verdict "$label-writes" "$our_writes RDMA Writes into the $kernel_writes Write and Reply chunks of mountstats" \
+        [ "$our_writes" -gt 0 -a "$our_writes" -le "$kernel_writes" ] || true
+    verdict "$label-write-octets" "$kernel_octets octets came by RDMA Write, $our_octets went" \
+        [ "$our_octets" = "$kernel_octets" ] || true
+    # Calls with several handles get none of them invalidated: the kernel's own server leaves it a fifth of all.
+    verdict "$label-invalidation" "$needed of $registered handles the kernel invalidated itself; $remote went with a Send" \
+        [ $((needed * 4)) -le "$registered" -a "$remote" -gt 0 ] || true
+}
+
+# Both sides' figures, taken one after the other; true when they tell the same.
+tallies() {
+    local stats=$ACCEPT_LOGS/mountstats.json front=$ACCEPT_LOGS/front.json
+    mountstats >"$stats"
+    document front
+    read -r kernel_reads kernel_writes kernel_octets needed registered < <(jq -r '.xprt
+        | [.read_chunks, .write_chunks + .reply_chunks, .rdma_reply_bytes, .local_inv_needed,
+           .read_chunks + .write_chunks + .reply_chunks] | map(tostring) | join(" ")' "$stats")
+    our_reads=$(counter "$front" reads)
+    our_writes=$(counter "$front" writes)
+    our_octets=$(counter "$front" write_bytes)
+    remote=$(counter "$front" sends_with_invalidate)
+    [ "$our_reads" = "$kernel_reads" ] && [ "$our_octets" = "$kernel_octets" ]
+}
+
+# --- the kernel's server and our back ----------------------------------------------------------------------
+
+# kernel_server LABEL [CHECK]...: TCP clients, the kernel's and libnfs, by the back to knfsd's RDMA listener.
+kernel_server() {
+    local label=$1
+    shift
+    appliance back < <(back_to "$NEAR:$KNFSD_RDMA") || return 0
+    if mounted "$label" 127.0.0.1 "$EXPORT" "proto=tcp,port=$BACK,mountproto=tcp,mountport=$MOUNTD"; then
+        operations "$label" "$@"
+        exercise "$label" 2 "$RANDOM_OPERATIONS"
+        verdict "$label-version" "the kernel speaks version one" [ "$(of_connection back version)" = 1 ] || true
+        # Its listener posts receives of 4096 octets and says so in its private data.
+        verdict "$label-inline" "4096 octets to the kernel" [ "$(of_connection back send_bytes)" = 4096 ] || true
+        verdict "$label-credits" "$(of_connection back credits_granted) credits granted" \
+            [ "$(of_connection back credits_granted | sort -n | head -n 1)" -ge 1 ] || true
+        verdict "$label-umount" "unmounted" nfs_umount || true
+    fi
+    libnfs "$label" "nfs://127.0.0.1$EXPORT?version=3&nfsport=$BACK&mountport=$MOUNTD" "$EXPORT"
+    drained back
+}
+
+# libnfs LABEL URL EXPORT: copies of a few sizes by a client in user space.
+libnfs() {
+    local label=$1 url=$2 size
+    if ! command -v nfs-cp >/dev/null; then echo "no libnfs for $label" >&2 && return; fi
+    for size in 1 4097 1048577; do
+        copies "$label-libnfs-$size" "$url" "$3" "$size"
+    done
+}
+
+# --- two of ours -------------------------------------------------------------------------------------------
+
+# two_appliances LABEL VERSION [CHECK]...: a TCP client, our back, our front, a server; VERSION is what both must end up
+# speaking. VERSION_MAX and INLINE_BYTES limit the front and size both.
+two_appliances() {
+    local label=$1 version=$2 bytes=${INLINE_BYTES:-4096}
+    shift 2
+    appliance front < <(front_before embedded) || return 0
+    appliance back < <(back_to "$NEAR:$FRONT") || return 0
+    if mounted "$label" 127.0.0.1 /export "proto=tcp,port=$BACK,mountproto=tcp,mountport=$BACK"; then
+        operations "$label" "$@"
+        exercise "$label" 3 "$RANDOM_OPERATIONS"
+        verdict "$label-version" "version $version" [ "$(of_connection back version)" = "$version" ] || true
+        verdict "$label-inline" "$bytes octets inline" \
+            [ "$(of_connection back send_bytes) $(of_connection front send_bytes)" = "$bytes $bytes" ] || true
+        document back
+        verdict "$label-invalidation" "the front invalidated $(counter "$ACCEPT_LOGS/back.json" remote_invalidations) windows" \
+            [ "$(counter "$ACCEPT_LOGS/back.json" remote_invalidations)" -gt 0 ] || true
+        verdict "$label-umount" "unmounted" nfs_umount || true
+    fi
+    libnfs "$label" "nfs://127.0.0.1/export?version=3&nfsport=$BACK&mountport=$BACK" "$FOLDER"
+    drained back
+    drained front
+}

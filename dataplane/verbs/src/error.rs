@@ -101,12 +101,19 @@ impl fmt::Display for Error {
             Error::Fault(fault) => fault.fmt(f),
             Error::System(_) => f.write_str("the system refuses memory or descriptors"),
             Error::Address(address) => {
-                write!(f, "{address:?} is not an address and port, as 192.0.2.1:20049")
+                write!(
+                    f,
+                    "{address:?} is not an address and port, as 192.0.2.1:20049"
+                )
             }
             Error::NoPort(port) => write!(f, "no port {}", port.0),
             Error::PortFull(port) => write!(f, "port {} has no room for a queue pair", port.0),
             Error::OtherDevice(port) => {
-                write!(f, "port {} is on another device than the connection", port.0)
+                write!(
+                    f,
+                    "port {} is on another device than the connection",
+                    port.0
+                )
             }
             Error::NoConnection(id) => write!(f, "no connection {}", id.0),
             Error::Order(what) => f.write_str(what),

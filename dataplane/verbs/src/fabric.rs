@@ -112,8 +112,16 @@ impl VerbsFabric {
 
     /// A device that the settings name and that is not there.
     fn missing(&self) -> Option<String> {
-        let there = |name: &&String| self.devices.iter().any(|known| known.device.name() == *name);
-        self.settings.devices.iter().find(|name| !there(name)).cloned()
+        let there = |name: &&String| {
+            self.devices
+                .iter()
+                .any(|known| known.device.name() == *name)
+        };
+        self.settings
+            .devices
+            .iter()
+            .find(|name| !there(name))
+            .cloned()
     }
 
     fn number(&mut self) -> u64 {
@@ -124,6 +132,16 @@ impl VerbsFabric {
     /// A number for what is counted in 32 bits: ports and listeners are few.
     fn small_number(&mut self) -> u32 {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
+    }
+}
+
+impl Drop for VerbsFabric {
+    fn drop(&mut self) {
+        let used = |known: &Known| Arc::strong_count(&known.device) > 1;
+        if self.devices.iter().any(used) {
+            // Ports are left, whose objects are in contexts of this lease: it never ends.
+            std::mem::forget(self.lease.take());
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "structures of a foreign interface")]
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// A socket address as C has it, of either family.
 #[derive(Clone, Copy)]
@@ -81,18 +81,18 @@ impl Address {
     }
 }
 
-/// The IP address that a GID of RoCE version 2 stands for: IPv4 is mapped into IPv6.
-pub(crate) fn of_gid(gid: [u8; 16]) -> IpAddr {
-    Ipv6Addr::from(gid).to_canonical()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn addresses_survive_the_way_there_and_back() {
-        for text in ["192.0.2.1:20049", "[2001:db8::1]:20049", "[fe80::1%7]:1", "0.0.0.0:0"] {
+        for text in [
+            "192.0.2.1:20049",
+            "[2001:db8::1]:20049",
+            "[fe80::1%7]:1",
+            "0.0.0.0:0",
+        ] {
             let address: SocketAddr = text.parse().expect(text);
             assert_eq!(Address::read(&Address::from(address).0), Some(address));
         }
@@ -106,14 +106,5 @@ mod tests {
         // SAFETY: the storage is longer.
         let octets = unsafe { *start };
         assert_eq!(octets[2..], [0x4e, 0x51, 192, 0, 2, 1]);
-    }
-
-    #[test]
-    fn a_gid_is_an_address() {
-        let mut gid = [0; 16];
-        gid[10..].copy_from_slice(&[0xff, 0xff, 192, 0, 2, 1]);
-        assert_eq!(of_gid(gid).to_string(), "192.0.2.1");
-        gid[0] = 0xfe;
-        assert!(of_gid(gid).is_ipv6());
     }
 }

@@ -1,7 +1,7 @@
 //! What the connection manager says, as plain data, and as text for a person.
 
-use super::reason;
 use super::Identifier;
+use super::reason;
 use rdma_core_sys as rdma;
 use std::io;
 
@@ -158,7 +158,11 @@ mod tests {
             "rejected: Connection refused (os error 111)"
         );
         assert_eq!(
-            happening(What::Rejected, 28, &reason::to_peer("not on the allow list")),
+            happening(
+                What::Rejected,
+                28,
+                &reason::to_peer("not on the allow list")
+            ),
             "rejected by the peer: not on the allow list"
         );
         assert_eq!(

@@ -28,9 +28,8 @@ impl Identifier {
         let manager = &channel.library().manager;
         let space = rdma::RDMA_PS_TCP;
         // SAFETY: the channel lives as long as the id, and the place through the call.
-        let returned = unsafe {
-            manager.rdma_create_id(channel.raw(), &raw mut raw, ptr::null_mut(), space)
-        };
+        let returned =
+            unsafe { manager.rdma_create_id(channel.raw(), &raw mut raw, ptr::null_mut(), space) };
         Fault::check("rdma_create_id", returned)?;
         // SAFETY: just made, and nobody else's.
         let id = unsafe { Identifier::own(raw, channel) };
@@ -104,8 +103,10 @@ impl Identifier {
         let option = libc::c_int::try_from(option).unwrap_or_default();
         let (place, size) = ((&raw mut value).cast(), size_of::<T>());
         // SAFETY: the id lives, and the value through the call.
-        let returned =
-            unsafe { self.manager().rdma_set_option(self.raw(), level, option, place, size) };
+        let returned = unsafe {
+            self.manager()
+                .rdma_set_option(self.raw(), level, option, place, size)
+        };
         Fault::check("rdma_set_option", returned)
     }
 
@@ -123,8 +124,10 @@ impl Identifier {
     pub(crate) fn bind(&self, address: SocketAddr) -> Result<(), Fault> {
         let mut address = Address::from(address);
         // SAFETY: the id lives, and the address through the call.
-        let returned =
-            unsafe { self.manager().rdma_bind_addr(self.raw(), address.as_mut_ptr()) };
+        let returned = unsafe {
+            self.manager()
+                .rdma_bind_addr(self.raw(), address.as_mut_ptr())
+        };
         Fault::check("rdma_bind_addr", returned)
     }
 
@@ -146,8 +149,10 @@ impl Identifier {
         let from = source.as_mut().map_or(ptr::null_mut(), Address::as_mut_ptr);
         let to = address.as_mut_ptr();
         // SAFETY: the id lives, and the addresses through the call.
-        let returned =
-            unsafe { self.manager().rdma_resolve_addr(self.raw(), from, to, timeout_ms) };
+        let returned = unsafe {
+            self.manager()
+                .rdma_resolve_addr(self.raw(), from, to, timeout_ms)
+        };
         Fault::check("rdma_resolve_addr", returned)
     }
 

@@ -75,13 +75,20 @@ mod tests {
             initiator_depth: 3,
         };
         let answered = most.to_answer(offer, 7, 7);
-        assert_eq!((answered.responder_resources, answered.initiator_depth), (0, 3));
+        assert_eq!(
+            (answered.responder_resources, answered.initiator_depth),
+            (0, 3)
+        );
         let generous = Most {
             serves: 1000,
             issues: 1000,
             read_depth: 255,
         };
         assert_eq!(generous.to_ask(9, 9).responder_resources, 255);
-        assert_eq!(generous.to_ask(9, 9).retry_count, 7, "three bits on the wire");
+        assert_eq!(
+            generous.to_ask(9, 9).retry_count,
+            7,
+            "three bits on the wire"
+        );
     }
 }

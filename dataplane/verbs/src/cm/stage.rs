@@ -169,7 +169,10 @@ mod tests {
     ];
 
     fn table() -> String {
-        let mut lines = vec!["| stage | input | next | said |".to_owned(), "|---|---|---|---|".to_owned()];
+        let mut lines = vec![
+            "| stage | input | next | said |".to_owned(),
+            "|---|---|---|---|".to_owned(),
+        ];
         for stage in STAGES {
             for input in INPUTS {
                 if let Ok(next) = stage.next(input) {

@@ -45,8 +45,10 @@ pub struct Limits {
     pub windows: u32,
     /// Send With Invalidate and local invalidation.
     pub invalidate: bool,
-    /// The flag of a completion that says that its Send has invalidated a handle.
-    pub invalidated_flag: u32,
+    /// The flags of a completion any of which says that its Send has invalidated a handle.
+    pub invalidated_flags: u32,
+    /// Completions can be polled by `ibv_cq_ex`, if the provider has it.
+    pub extended_polling: bool,
     /// Links.
     pub links: u8,
 }
@@ -122,12 +124,17 @@ pub(crate) fn plan(
     let best = limits.at_best(expose);
     let queue_pairs = wanted.queue_pairs.clamp(1, MOST_PAIRS);
     // One entry more than is offered: see `RESERVED` of the port.
-    let send = wanted.send_depth.saturating_add(1).clamp(SEND_LEAST, best.send_depth.max(SEND_LEAST));
+    let send = wanted
+        .send_depth
+        .saturating_add(1)
+        .clamp(SEND_LEAST, best.send_depth.max(SEND_LEAST));
     let receive = wanted.receive_depth.clamp(1, best.receive_depth.max(1));
     let share = limits.completions / queue_pairs;
     let (send, receive) = shrink(send, receive, share);
     let all = u64::from(send + receive) * u64::from(queue_pairs);
-    let completions = u32::try_from(all).unwrap_or(u32::MAX).min(limits.completions);
+    let completions = u32::try_from(all)
+        .unwrap_or(u32::MAX)
+        .min(limits.completions);
     if limits.depth < SEND_LEAST || limits.completions < send + receive {
         return Err("its queues are too short");
     }
@@ -178,7 +185,8 @@ mod tests {
             regions: 524_287,
             windows: 524_287,
             invalidate: true,
-            invalidated_flag: 4,
+            invalidated_flags: 4,
+            extended_polling: false,
             links: 1,
         }
     }
@@ -221,7 +229,10 @@ mod tests {
         };
         let plan = super::plan(&rxe(), &more, Expose::Auto).expect("fits");
         assert_eq!(plan.completions, 32_767);
-        assert_eq!((plan.send_depth, plan.receive_depth), (SEND_LEAST, RECEIVE_LEAST));
+        assert_eq!(
+            (plan.send_depth, plan.receive_depth),
+            (SEND_LEAST, RECEIVE_LEAST)
+        );
     }
 
     #[test]

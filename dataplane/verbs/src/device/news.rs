@@ -55,9 +55,9 @@ fn read(event: &rdma::ibv_async_event) -> News {
             // SAFETY: an event of this kind has a completion queue.
             News::QueueBroken(unsafe { event.element.cq }.addr())
         }
-        rdma::IBV_EVENT_QP_FATAL
-        | rdma::IBV_EVENT_QP_REQ_ERR
-        | rdma::IBV_EVENT_QP_ACCESS_ERR => News::PairBroken(pair(event)),
+        rdma::IBV_EVENT_QP_FATAL | rdma::IBV_EVENT_QP_REQ_ERR | rdma::IBV_EVENT_QP_ACCESS_ERR => {
+            News::PairBroken(pair(event))
+        }
         rdma::IBV_EVENT_COMM_EST => News::PairReached(pair(event)),
         _ => News::Other,
     }

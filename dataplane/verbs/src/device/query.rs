@@ -5,7 +5,7 @@
 use super::{Gid, GidKind, Limits};
 use crate::error::Fault;
 use crate::object::{CompletionQueue, Context, Depths, Device, try_inline};
-use crate::port::MOST_INLINE;
+use crate::port::{MOST_INLINE, invalidating_flags};
 use rdma_core_sys as rdma;
 use rdma_core_sys::Library;
 use rdma_core_sys::inline as ibv;
@@ -21,8 +21,7 @@ pub(super) fn attributes(
 ) -> Result<rdma::ibv_device_attr, Fault> {
     let mut all = rdma::ibv_device_attr_ex::default();
     // SAFETY: the context lives.
-    let returned =
-        unsafe { ibv::ibv_query_device_ex(&library.verbs, context.raw(), &mut all) };
+    let returned = unsafe { ibv::ibv_query_device_ex(&library.verbs, context.raw(), &mut all) };
     Fault::check("ibv_query_device_ex", returned)?;
     Ok(all.orig_attr)
 }
@@ -64,25 +63,23 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
             positive(all.max_mw)
         },
         invalidate: flags & rdma::IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
-        invalidated_flag: invalidated_flag(&all),
+        invalidated_flags: invalidating_flags(is_rxe(&all)),
+        // rxe's, as of rdma-core 44, ends the poll by itself with the last completion; ending it
+        // as is proper moves past the end of its ring, and every poll after that finds rubbish.
+        extended_polling: !is_rxe(&all),
         links: all.phys_port_cnt,
     })
 }
 
-/// `IBV_WC_WITH_INV`, but on rxe, whose kernel gives its own `IB_WC_WITH_INVALIDATE` out
-/// untranslated: in user space that bit stands for a checksum, which rxe never speaks of.
-fn invalidated_flag(all: &rdma::ibv_device_attr) -> u32 {
+/// Software RoCE: its device may have any name.
+fn is_rxe(all: &rdma::ibv_device_attr) -> bool {
     const RXE_VENDOR: u32 = 0x00ff_ffff;
-    if all.vendor_id == RXE_VENDOR {
-        rdma::IBV_WC_IP_CSUM_OK
-    } else {
-        rdma::IBV_WC_WITH_INV
-    }
+    all.vendor_id == RXE_VENDOR
 }
 
 /// No attribute says how much goes inline: it is tried.
 fn inline_bytes(device: &Arc<Device>) -> u32 {
-    let Ok(queue) = CompletionQueue::new(device, 16, 0) else {
+    let Ok(queue) = CompletionQueue::new(device, 16, 0, false) else {
         return 0;
     };
     let most = u32::try_from(MOST_INLINE).unwrap_or(u32::MAX);
@@ -107,8 +104,7 @@ pub(super) fn gids(library: &Library, context: Context, number: u8, entries: usi
     let room = entries.clamp(1, GIDS_MOST);
     let mut table = vec![rdma::ibv_gid_entry::default(); room];
     // SAFETY: the context lives, and the table has as many entries as it says.
-    let filled =
-        unsafe { ibv::ibv_query_gid_table(&library.verbs, context.raw(), &mut table) };
+    let filled = unsafe { ibv::ibv_query_gid_table(&library.verbs, context.raw(), &mut table) };
     let filled = usize::try_from(filled).unwrap_or(0).min(room);
     table[..filled]
         .iter()

@@ -237,7 +237,11 @@ impl VerbsFabric {
             return self.feed(id, Input::Lost, why);
         }
         self.feed(id, Input::RouteFound, String::new);
-        if self.connections.get(&id).is_some_and(|it| it.stage == Stage::Resolved) {
+        if self
+            .connections
+            .get(&id)
+            .is_some_and(|it| it.stage == Stage::Resolved)
+        {
             self.events.push_back(Event::Resolved { connection: id });
         }
     }
@@ -370,16 +374,22 @@ impl VerbsFabric {
 
     pub(super) fn ask(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
         check(private_data, ASK_MOST)?;
-        self.step(id, Input::Connect, "connect follows take, once", |id, with| {
-            id.connect(with, private_data)
-        })
+        self.step(
+            id,
+            Input::Connect,
+            "connect follows take, once",
+            |id, with| id.connect(with, private_data),
+        )
     }
 
     pub(super) fn say_yes(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
         check(private_data, ANSWER_MOST)?;
-        self.step(id, Input::Accept, "accept follows take, once", |id, with| {
-            id.accept(with, private_data)
-        })?;
+        self.step(
+            id,
+            Input::Accept,
+            "accept follows take, once",
+            |id, with| id.accept(with, private_data),
+        )?;
         self.set_timer(id);
         Ok(())
     }
@@ -399,7 +409,8 @@ impl VerbsFabric {
 
     pub(super) fn forget(&mut self, id: ConnectionId) {
         self.feed(id, Input::Abandon, String::new);
-        let of_it = |event: &Event| matches!(event, Event::Resolved { connection } if *connection == id);
+        let of_it =
+            |event: &Event| matches!(event, Event::Resolved { connection } if *connection == id);
         if !self.connections.contains_key(&id) {
             self.events.retain(|event| !of_it(event));
         }

@@ -118,9 +118,8 @@ impl VerbsFabric {
         processor: Option<usize>,
     ) -> Result<&Known, Error> {
         let node = processor.and_then(device::node_of_processor);
-        let wanted = |known: &&Known| {
-            !known.gone && name.is_none_or(|name| name == known.device.name())
-        };
+        let wanted =
+            |known: &&Known| !known.gone && name.is_none_or(|name| name == known.device.name());
         let rank = |known: &&Known| {
             let near = known.node.is_some() && known.node == node;
             (self.has_link(known), near)
@@ -132,8 +131,7 @@ impl VerbsFabric {
 
     fn links(&self, known: &Known) -> Vec<device::Link> {
         let context = known.device.context();
-        device::links(self.library, context, known.limits.links, &self.settings)
-            .unwrap_or_default()
+        device::links(self.library, context, known.limits.links, &self.settings).unwrap_or_default()
     }
 
     fn has_link(&self, known: &Known) -> bool {
@@ -182,7 +180,10 @@ impl VerbsFabric {
     }
 
     fn ports_on(&self, context: Context) -> Vec<PortId> {
-        let on_it = self.ports.iter().filter(|(_, berth)| berth.context == context);
+        let on_it = self
+            .ports
+            .iter()
+            .filter(|(_, berth)| berth.context == context);
         let mut ports: Vec<PortId> = on_it.map(|(id, _)| *id).collect();
         ports.sort_by_key(|id| id.0);
         ports
@@ -227,7 +228,9 @@ impl VerbsFabric {
             return;
         };
         for id in self.those(|it| it.port() == Some(port)) {
-            self.feed(id, Input::Lost, || "its completion queue is broken".to_owned());
+            self.feed(id, Input::Lost, || {
+                "its completion queue is broken".to_owned()
+            });
         }
         self.tell_port(port, Notice::Gone);
         let name = self.give_up_port(port);
@@ -241,10 +244,14 @@ impl VerbsFabric {
     /// Once a second: which devices are there?
     pub(super) fn look_for_devices(&mut self) {
         let there = present(self.library).unwrap_or_default();
-        let missing = |known: &&Known| {
-            !known.gone && !there.contains(&known.device.context().device())
-        };
-        let missing: Vec<u64> = self.devices.iter().filter(missing).map(|it| it.number).collect();
+        let missing =
+            |known: &&Known| !known.gone && !there.contains(&known.device.context().device());
+        let missing: Vec<u64> = self
+            .devices
+            .iter()
+            .filter(missing)
+            .map(|it| it.number)
+            .collect();
         for number in missing {
             self.lose_device(number);
         }
@@ -263,7 +270,12 @@ impl VerbsFabric {
         // One that cannot be used is as good as none.
         let _ = self.find_devices();
         let new = |known: &&Known| !before.contains(&known.number);
-        let new: Vec<u64> = self.devices.iter().filter(new).map(|it| it.number).collect();
+        let new: Vec<u64> = self
+            .devices
+            .iter()
+            .filter(new)
+            .map(|it| it.number)
+            .collect();
         for number in new {
             self.tell_change(number, DeviceChange::Up);
         }

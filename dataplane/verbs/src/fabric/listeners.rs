@@ -98,7 +98,11 @@ impl VerbsFabric {
         };
         let refusal = if self.waiting(listener) >= self.settings.requests_max {
             Some("too many requests wait")
-        } else if id.context().and_then(|context| self.device_of(context)).is_none() {
+        } else if id
+            .context()
+            .and_then(|context| self.device_of(context))
+            .is_none()
+        {
             Some("this device is not served")
         } else {
             None
@@ -126,7 +130,9 @@ impl VerbsFabric {
 
     /// There are listeners whose device is gone.
     pub(super) fn has_lost_listeners(&self) -> bool {
-        self.listeners.values().any(|listener| listener.id.is_none())
+        self.listeners
+            .values()
+            .any(|listener| listener.id.is_none())
     }
 }
 

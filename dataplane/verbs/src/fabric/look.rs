@@ -25,8 +25,13 @@ const DEVICES: Duration = Duration::from_secs(1);
 impl VerbsFabric {
     /// Has `descriptor` looked at when it is readable.
     pub(super) fn watch(&self, descriptor: BorrowedFd<'_>, name: u64) -> Result<(), Error> {
-        epoll::add(&self.epoll, descriptor, EventData::new_u64(name), EventFlags::IN)
-            .map_err(|error| Error::System(error.into()))
+        epoll::add(
+            &self.epoll,
+            descriptor,
+            EventData::new_u64(name),
+            EventFlags::IN,
+        )
+        .map_err(|error| Error::System(error.into()))
     }
 
     /// Reads what is there.

@@ -66,16 +66,18 @@ impl VerbsFabric {
     ) -> Result<(PortId, VerbsPort), Error> {
         let known = self.choose_device(wanted.device.as_deref(), wanted.processor)?;
         let (number, device) = (known.number, Arc::clone(&known.device));
-        let mut plan = plan(&known.limits, wanted, self.settings.expose).map_err(|lacks| {
-            Error::Unfit {
+        let mut plan =
+            plan(&known.limits, wanted, self.settings.expose).map_err(|lacks| Error::Unfit {
                 device: device.name().to_owned(),
                 lacks,
-            }
-        })?;
-        let invalidating = known.limits.invalidated_flag;
+            })?;
+        let (invalidating, extended) = (
+            known.limits.invalidated_flags,
+            known.limits.extended_polling,
+        );
         let vector = wanted.processor.unwrap_or_default();
         let vector = u32::try_from(vector).unwrap_or(0) % device.context().vectors();
-        let queue = CompletionQueue::new(&device, plan.completions, vector)?;
+        let queue = CompletionQueue::new(&device, plan.completions, vector, extended)?;
         let region = self.region(number, arena, rights(plan.means))?;
         let outbox_bytes = outbox_bytes(plan.queue_pairs, wanted.message_bytes);
         let outbox = u64::from(plan.queue_pairs) * u64::from(outbox_bytes);
@@ -211,7 +213,9 @@ impl VerbsFabric {
             self.hear_port(port);
         }
         for id in self.those(Connection::is_vacated) {
-            self.feed(id, Input::Vacated, || "the lcore has given it up".to_owned());
+            self.feed(id, Input::Vacated, || {
+                "the lcore has given it up".to_owned()
+            });
         }
         // After the connections: they stand on the ports' objects.
         self.ports
@@ -238,7 +242,9 @@ impl VerbsFabric {
     }
 
     fn end(&mut self, id: ConnectionId) {
-        self.feed(id, Input::Broken, || "its queue pair is in error".to_owned());
+        self.feed(id, Input::Broken, || {
+            "its queue pair is in error".to_owned()
+        });
     }
 
     fn replace_window(&mut self, port: PortId, old: expose::Window) {

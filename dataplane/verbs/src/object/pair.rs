@@ -92,8 +92,7 @@ impl QueuePair {
         let mask = libc::c_int::try_from(mask).unwrap_or_default();
         let verbs = &self.objects.device.library().verbs;
         // SAFETY: the queue pair lives, and the attributes live through the call.
-        let returned =
-            unsafe { verbs.ibv_modify_qp(self.rail.plain(), &raw mut attributes, mask) };
+        let returned = unsafe { verbs.ibv_modify_qp(self.rail.plain(), &raw mut attributes, mask) };
         Fault::check("ibv_modify_qp", returned)
     }
 }
@@ -159,8 +158,7 @@ fn make(
     for extended in [true, false] {
         let mut wanted = attributes(device, queue, depths, extended);
         // SAFETY: id, domain and queue live, and are of one context.
-        let returned =
-            unsafe { ibv::rdma_create_qp_ex(&library.manager, id.raw(), &mut wanted) };
+        let returned = unsafe { ibv::rdma_create_qp_ex(&library.manager, id.raw(), &mut wanted) };
         if let Err(fault) = Fault::check("rdma_create_qp_ex", returned) {
             if extended {
                 continue;

@@ -17,8 +17,6 @@ pub(crate) struct CompletionQueue {
     queue: Queue,
     plain: Raw<rdma::ibv_cq>,
     channel: Raw<rdma::ibv_comp_channel>,
-    /// Completions it holds at least.
-    pub(crate) entries: u32,
     device: Arc<Device>,
 }
 
@@ -29,24 +27,28 @@ unsafe impl Send for CompletionQueue {}
 unsafe impl Sync for CompletionQueue {}
 
 impl CompletionQueue {
-    /// A queue of at least `entries`, extended where the provider has that, whose events go to
-    /// completion vector `vector` of the device.
+    /// A queue of at least `entries`, whose events go to completion vector `vector` of the device.
+    /// `extended`: polled by `ibv_cq_ex` where the provider has it.
     pub(crate) fn new(
         device: &Arc<Device>,
         entries: u32,
         vector: u32,
+        extended: bool,
     ) -> Result<CompletionQueue, Fault> {
         let channel = channel(device)?;
-        let made = match extended(device, channel, entries, vector) {
+        let queue = extended
+            .then(|| make_extended(device, channel, entries, vector))
+            .flatten();
+        let made = match queue {
             Some(queue) => Ok((Queue::Extended(queue), ibv::ibv_cq_ex_to_cq(queue))),
-            None => plain(device, channel, entries, vector).map(|queue| (Queue::Plain(queue), queue)),
+            None => make_plain(device, channel, entries, vector)
+                .map(|queue| (Queue::Plain(queue), queue)),
         };
         match made {
             Ok((queue, plain)) => Ok(CompletionQueue {
                 queue,
                 plain: Raw(plain),
                 channel: Raw(channel),
-                entries,
                 device: Arc::clone(device),
             }),
             Err(fault) => {
@@ -108,7 +110,7 @@ fn destroy_channel(device: &Device, channel: *mut rdma::ibv_comp_channel) {
 }
 
 /// `None` where the provider has no extended queues, or none such: a plain one will do.
-fn extended(
+fn make_extended(
     device: &Device,
     channel: *mut rdma::ibv_comp_channel,
     entries: u32,
@@ -129,7 +131,7 @@ fn extended(
     (!queue.is_null()).then_some(queue)
 }
 
-fn plain(
+fn make_plain(
     device: &Device,
     channel: *mut rdma::ibv_comp_channel,
     entries: u32,
@@ -140,8 +142,7 @@ fn plain(
     let vector = libc::c_int::try_from(vector).unwrap_or_default();
     let context = device.context().raw();
     // SAFETY: context and channel live.
-    let queue =
-        unsafe { verbs.ibv_create_cq(context, entries, ptr::null_mut(), channel, vector) };
+    let queue = unsafe { verbs.ibv_create_cq(context, entries, ptr::null_mut(), channel, vector) };
     if queue.is_null() {
         return Err(Fault::last("ibv_create_cq"));
     }

@@ -26,9 +26,7 @@ impl Rights {
         match self {
             Rights::Local => own,
             Rights::Windows => own | rdma::IBV_ACCESS_MW_BIND,
-            Rights::Exposed => {
-                own | rdma::IBV_ACCESS_REMOTE_READ | rdma::IBV_ACCESS_REMOTE_WRITE
-            }
+            Rights::Exposed => own | rdma::IBV_ACCESS_REMOTE_READ | rdma::IBV_ACCESS_REMOTE_WRITE,
         }
     }
 }

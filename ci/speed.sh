@@ -37,12 +37,17 @@ bandwidth() {
     perftest "$1" "$3" -F -d "$2" -s "$READ_BYTES" -n "${BANDWIDTH_ITERATIONS:-300}" -t 8 | awk '{ printf "%.0f", $4 * 1048576 }'
 }
 
-# load NAME ADDRESS OPTION...: rpcrdma-perf through the device and back; its document stays as NAME.json.
+# load FIGURE NAME ADDRESS OPTION...: rpcrdma-perf through the device and back; prints what the filter FIGURE makes of
+# its document, which stays as NAME.json beside the histogram.
 load() {
-    local name=$1 address=$2
-    shift 2
-    timeout 120 "$RPCRDMA_PERF" run --fabric verbs --address "$address" --seconds "$SPEED_SECONDS" \
-        --json "$ACCEPT_LOGS/$name.json" --hdr "$ACCEPT_LOGS/$name.hlog" "$@" >"$ACCEPT_LOGS/$name" 2>&1
+    local figure=$1 name=$2 address=$3
+    shift 3
+    if timeout 120 "$RPCRDMA_PERF" run --fabric verbs --address "$address" --seconds "$SPEED_SECONDS" \
+        --json "$ACCEPT_LOGS/$name.json" --hdr "$ACCEPT_LOGS/$name.hlog" "$@" >"$ACCEPT_LOGS/$name" 2>&1; then
+        jq -r "$figure" "$ACCEPT_LOGS/$name.json"
+    else
+        tail -n 3 "$ACCEPT_LOGS/$name" >&2
+    fi
 }
 
 # at_most NAME FIGURE FLOOR TARGET UNIT and at_least: verdicts on the ratio of the two.
@@ -63,9 +68,8 @@ ratio() {
 
 # ratios LABEL DEVICE ADDRESS: NULL calls and both directions of data, against perftest on the same device.
 ratios() {
-    local label=$1 device=$2 address=$3 ours=''
-    load "$label-null" "$address" --workload null --depth 1 \
-        && ours=$(jq -r '.latency_ns.p50 / 1000' "$ACCEPT_LOGS/$label-null.json") || tail -n 3 "$ACCEPT_LOGS/$label-null" >&2
+    local label=$1 device=$2 address=$3 ours
+    ours=$(load '.latency_ns.p50 / 1000' "$label-null" "$address" --workload null --depth 1)
     at_most "$label-null" "$ours" "$(round_trip_us "$device" "$address" || true)" 1.3 us
     data_ratio "$label" read ib_write_bw "$device" "$address"
     data_ratio "$label" write ib_read_bw "$device" "$address"
@@ -73,8 +77,7 @@ ratios() {
 
 # data_ratio LABEL WORKLOAD PROGRAM DEVICE ADDRESS: a READ's data goes by RDMA Write and a WRITE's by RDMA Read.
 data_ratio() {
-    local name=$1-$2 ours=''
-    load "$name" "$5" --workload "$2" --size "$READ_BYTES" --depth 8 \
-        && ours=$(jq -r '.bytes_per_second | floor' "$ACCEPT_LOGS/$name.json") || tail -n 3 "$ACCEPT_LOGS/$name" >&2
+    local name=$1-$2 ours
+    ours=$(load '.bytes_per_second | floor' "$name" "$5" --workload "$2" --size "$READ_BYTES" --depth 8)
     at_least "$name" "$ours" "$(bandwidth "$3" "$4" "$5" || true)" 0.85 B/s
 }

@@ -53,7 +53,7 @@ copies_through() {
 
 # across DEVICE PEER: the load generator here against its service there, over the wire.
 across() {
-    local device=$1 peer=$2 host=${HARDWARE_PEER_ADDRESS:-${2#*@}} there name size serving
+    local device=$1 peer=$2 host=${HARDWARE_PEER_ADDRESS:-${2#*@}} there name size serving input
     SCRIPT=$device
     if ! there=$(ssh "$peer" mktemp -d) || ! scp -q "$RPCRDMA_PERF" "$peer:$there/rpcrdma-perf"; then
         fail across "cannot reach $peer by ssh and scp"
@@ -63,12 +63,12 @@ across() {
     # shellcheck disable=SC2029 # what is meant is this side's folder
     coproc SERVE { ssh "$peer" "$there/rpcrdma-perf serve --fabric verbs --listen '[::]:$HARDWARE_PORT' & cat >/dev/null; kill %1; rm -rf '$there'" \
         >"$ACCEPT_LOGS/$device.peer" 2>&1; }
-    serving=$SERVE_PID
+    serving=$SERVE_PID input=${SERVE[1]}
     for name in null read write; do
         case $name in null) size=0 ;; *) size=$READ_BYTES ;; esac
         verdict "across-$name" "$name against $peer" load_across "$name" "$size" "$host" "$device.across-$name" || true
     done
-    exec {SERVE[1]}>&-
+    exec {input}>&-
     wait "$serving" || true
 }
 

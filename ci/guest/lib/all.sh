@@ -9,3 +9,4 @@
 . "$ROOT/ci/guest/lib/work.sh"
 . "$ROOT/ci/guest/lib/appliance.sh"
 . "$ROOT/ci/guest/lib/flows.sh"
+. "$ROOT/ci/guest/lib/loads.sh"

@@ -47,7 +47,7 @@ mod object;
 mod port;
 mod settings;
 #[cfg(any(test, feature = "stand-in"))]
-mod stand_in;
+pub mod stand_in;
 
 pub use device::{Gid, GidKind, Limits, Link, LinkState, Survey, Transport, survey};
 pub use endpoint::Endpoint;

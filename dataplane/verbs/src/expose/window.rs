@@ -18,8 +18,8 @@
 
 use super::directory::Directory;
 use crate::port::{Place, Raw};
+use rand::RngExt;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use rdma_core_sys as rdma;
 use rpcrdma_fabric::Handle;
 
@@ -67,7 +67,8 @@ pub(crate) struct Windows {
     away: Vec<u32>,
     directory: Directory,
     region: Raw<rdma::ibv_mr>,
-    random: StdRng,
+    /// Boxed, being far larger than all else here.
+    random: Box<StdRng>,
 }
 
 impl Windows {
@@ -91,14 +92,14 @@ impl Windows {
             away: Vec::with_capacity(count as usize),
             directory,
             region,
-            random: rand::make_rng(),
+            random: Box::new(rand::make_rng()),
         }
     }
 
     /// The same with keys drawn from a seed.
     #[cfg(test)]
     fn seeded(mut self, seed: u64) -> Windows {
-        self.random = StdRng::seed_from_u64(seed);
+        self.random = Box::new(rand::SeedableRng::seed_from_u64(seed));
         self
     }
 

@@ -134,10 +134,12 @@ impl Poller {
                 ticket: Ticket(wc.wr_id),
                 status: wc.status,
                 len: wc.byte_len,
-                invalidated: (wc.wc_flags & self.invalidating != 0).then(|| {
+                invalidated: if wc.wc_flags & self.invalidating != 0 {
                     // SAFETY: both readings of this field are numbers.
-                    Handle(unsafe { wc.__bindgen_anon_1.invalidated_rkey })
-                }),
+                    Some(Handle(unsafe { wc.__bindgen_anon_1.invalidated_rkey }))
+                } else {
+                    None
+                },
             };
         }
         taken
@@ -251,7 +253,6 @@ unsafe fn current(queue: *mut rdma::ibv_cq_ex, invalidating: u32) -> Seen {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
     use rpcrdma_fabric::Span;
     use rpcrdma_fabric::arena::Arena;
 

@@ -154,14 +154,15 @@ unsafe fn post_list(
     }
 }
 
-/// Where a list was stopped. Providers that say nothing usable are taken to have posted nothing.
+/// Where a list was stopped. Providers that say nothing usable are taken to have posted nothing;
+/// some give errno its kernel's sign.
 #[cold]
 fn stopped<T>(first: *mut T, bad: *mut T, count: usize, errno: i32) -> Stopped {
     let octets = bad.addr().wrapping_sub(first.addr());
     let posted = octets / size_of::<T>();
     Stopped {
         posted: if posted < count { posted } else { 0 },
-        errno,
+        errno: errno.wrapping_abs(),
     }
 }
 
@@ -259,7 +260,8 @@ unsafe fn begin(qp: *mut rdma::ibv_qp_ex, request: &rdma::ibv_send_wr) -> bool {
 unsafe fn set_memory(qp: *mut rdma::ibv_qp_ex, row: &[rdma::ibv_sge], inline: bool) {
     match row {
         [one] if inline => {
-            let octets = ptr::with_exposed_provenance_mut(one.addr as usize);
+            let address = usize::try_from(one.addr).unwrap_or_default();
+            let octets = ptr::with_exposed_provenance_mut(address);
             // SAFETY: the caller's promise.
             unsafe { ibv::ibv_wr_set_inline_data(qp, octets, one.length as usize) };
         }
@@ -288,6 +290,7 @@ mod tests {
         assert_eq!(at(4).posted, 0, "not one of the list");
         assert_eq!(stopped(first, ptr::null_mut(), 4, 22).posted, 0);
         assert_eq!(at(1).errno, 22);
+        assert_eq!(stopped(first, first, 4, -22).errno, 22);
     }
 
     #[test]

@@ -6,14 +6,19 @@ use super::{Books, Bound, Receive, Taken};
 use rdma_core_sys as rdma;
 use std::ptr;
 
+/// An address as this machine has it.
+pub(super) fn address(of: u64) -> usize {
+    usize::try_from(of).expect("an address of this process")
+}
+
 /// Copies octets between addresses, as a device does.
 ///
 /// # Safety
 ///
 /// Both are good for as many octets, and nobody has a slice of the second.
 unsafe fn copy(from: u64, to: u64, length: u32) {
-    let from: *const u8 = ptr::with_exposed_provenance(from as usize);
-    let to: *mut u8 = ptr::with_exposed_provenance_mut(to as usize);
+    let from: *const u8 = ptr::with_exposed_provenance(address(from));
+    let to: *mut u8 = ptr::with_exposed_provenance_mut(address(to));
     // SAFETY: the caller's promise.
     unsafe { to.copy_from(from, length as usize) };
 }

@@ -256,7 +256,8 @@ impl Fabric for StandInFabric {
         let listens = |name: &String| Some(name) == address.as_ref();
         let Some(listener) = self.listeners.iter().position(listens) else {
             let reason = "nobody listens there".to_owned();
-            self.events.push_back(Event::Rejected { connection, reason });
+            self.events
+                .push_back(Event::Rejected { connection, reason });
             return Ok(());
         };
         let asked = self.begin(End {
@@ -282,7 +283,8 @@ impl Fabric for StandInFabric {
             return refused("gone");
         };
         self.device.connect(one, other);
-        for (connection, private_data) in [(connection, Vec::new()), (asking, private_data.to_vec())]
+        for (connection, private_data) in
+            [(connection, Vec::new()), (asking, private_data.to_vec())]
         {
             self.end(connection)?.established = true;
             self.events.push_back(Event::Established {

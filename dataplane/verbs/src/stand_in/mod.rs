@@ -11,9 +11,11 @@
 //! may use it.
 
 mod carry;
+#[cfg(feature = "stand-in")]
 mod fabric;
 mod tables;
 
+#[cfg(feature = "stand-in")]
 pub use fabric::{Refusal, StandInFabric};
 
 pub(crate) use tables::calls;
@@ -172,6 +174,15 @@ impl StandIn {
         }
     }
 
+    /// Windows and regions that can be reached now.
+    pub(crate) fn bound(&self) -> usize {
+        self.books.borrow().bound.len()
+    }
+}
+
+/// For tests, which look behind.
+#[cfg(test)]
+impl StandIn {
     /// From now on it says that a handle was invalidated as software RDMA does.
     pub(crate) fn speak_as_rxe(&self) {
         self.books.borrow_mut().quirk = true;
@@ -200,11 +211,6 @@ impl StandIn {
     /// Receives posted to a queue pair and not used.
     pub(crate) fn receives(&self, pair: u32) -> usize {
         self.with(pair, |pair| pair.receives.len())
-    }
-
-    /// Windows and regions that can be reached now.
-    pub(crate) fn bound(&self) -> usize {
-        self.books.borrow().bound.len()
     }
 
     /// The queue pair is in error.

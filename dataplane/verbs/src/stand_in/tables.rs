@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "called as a foreign interface is")]
 
+use super::carry::address;
 use super::{Books, Receive, Request, Taken};
 use crate::port::Calls;
 use rdma_core_sys as rdma;
@@ -141,7 +142,7 @@ unsafe fn take(request: &rdma::ibv_send_wr) -> Taken {
         rdma::IBV_WR_SEND | rdma::IBV_WR_SEND_WITH_INV
     ) {
         for element in elements {
-            let from = ptr::with_exposed_provenance(element.addr as usize);
+            let from = ptr::with_exposed_provenance(address(element.addr));
             // SAFETY: the caller's promise.
             octets.extend_from_slice(unsafe {
                 std::slice::from_raw_parts(from, element.length as usize)

@@ -1,6 +1,6 @@
 //! Both ends of connections through a real device, in one thread.
 
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::connect::{ConnectionId, Event, Fabric, PortId, PortWanted};

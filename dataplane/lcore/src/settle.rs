@@ -78,9 +78,9 @@ impl<U: Upper> Occupant<U> {
 
 impl<P: Port, U: Upper> Lcore<P, U> {
     /// One completion.
-    #[inline]
-    pub(crate) fn settle(&mut self, completion: &Completion) {
-        let Completion { token, id, outcome } = *completion;
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, completion: Completion) {
+        let Completion { token, id, outcome } = completion;
         let seat = SeatId::from_raw(token.0);
         let now = self.clock.now();
         let mut stands = false;

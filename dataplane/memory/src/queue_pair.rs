@@ -136,6 +136,8 @@ pub(crate) struct QueuePair {
     credit: u32,
     /// The shortest receive those messages can meet.
     shortest: u32,
+    /// The longest message of this fabric; once established.
+    longest: u32,
     /// Messages sent, wrapping.
     sent: u32,
     pub(crate) waiting: Fifo<Waiting>,
@@ -172,6 +174,7 @@ impl QueuePair {
             address: Address::new(0, 0),
             credit: 0,
             shortest: 0,
+            longest: 0,
             sent: 0,
             waiting: Fifo::new(0),
             parked_bytes: 0,
@@ -223,33 +226,35 @@ impl QueuePair {
     }
 
     /// The connection stands, and its messages go by `lane`.
-    pub(crate) fn establish(&mut self, lane: usize, peer: (u32, u32)) {
+    pub(crate) fn establish(&mut self, lane: usize, peer: (u32, u32), longest: u32) {
         self.phase = Phase::Established;
+        self.longest = longest;
         self.lane = lane;
         self.peer = peer;
         self.address = Address::new(peer.0, peer.1);
     }
 
-    /// Sends a message that will meet a receive long enough, by room that is there: false, and
-    /// nothing done, where that is not known. [`QueuePair::attempt`] then finds out.
+    /// Sends a message that nothing waits before and that will meet a receive long enough, by room
+    /// that is there: false, and nothing done, where that is not so or not known. [`QueuePair::attempt`]
+    /// then finds out.
     #[inline(always)]
     pub(crate) fn send_at_once(
         &mut self,
         lane: &mut Lane,
         message: &[Octets<'_>],
-        len: u32,
         arena: &Arena,
     ) -> bool {
-        if self.credit == 0 && !self.renew_credit() || len > self.shortest {
+        let ready = self.phase == Phase::Established && self.waiting.is_empty();
+        if !ready || self.is_severed() || !self.has_credit() {
             return false;
         }
-        let Some(room) = lane.to.room_behind(len) else {
+        let most = self.shortest.min(self.longest);
+        if !lane.to.push_plain(self.address, message, most, arena) {
             return false;
-        };
+        }
         self.credit -= 1;
         self.sent = self.sent.wrapping_add(1);
         lane.written = true;
-        lane.to.push_plain(room, self.address, message, arena);
         true
     }
 
@@ -290,7 +295,7 @@ impl QueuePair {
         invalidate: Option<Handle>,
         arena: &Arena,
     ) -> Attempt {
-        if self.credit == 0 && !self.renew_credit() {
+        if !self.has_credit() {
             return Attempt::NotReady;
         }
         let Some(room) = lane.to.room(len) else {
@@ -328,8 +333,8 @@ impl QueuePair {
     }
 
     /// Reads what the peer has posted. False when there is still no credit.
-    #[cold]
-    pub(crate) fn renew_credit(&mut self) -> bool {
+    #[inline]
+    fn renew_credit(&mut self) -> bool {
         let Some(link) = &self.link else { return false };
         let (posted, shortest) = link.sides[1 - self.side].posted();
         self.credit = posted.wrapping_sub(self.sent);
@@ -338,6 +343,7 @@ impl QueuePair {
     }
 
     /// Whether the peer has a receive, as far as can be known now.
+    #[inline]
     pub(crate) fn has_credit(&mut self) -> bool {
         self.credit > 0 || self.renew_credit()
     }

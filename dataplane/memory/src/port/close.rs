@@ -208,6 +208,7 @@ impl MemoryPort {
         }
         self.queue_pairs[number as usize].release();
         self.free.push(number);
+        self.backlog.retain(|completion| completion.token != token);
         if let Some(faults) = &mut self.faults {
             faults.forget(token);
         }

@@ -69,30 +69,16 @@ impl MemoryPort {
         invalidate: Option<Handle>,
         id: WorkId,
     ) -> Result<Posted, Refused> {
-        let len = self.measure(message)?;
-        if invalidate.is_some() && !self.limits.remote_invalidate {
-            return Err(Refused::Unsupported);
-        }
-        let Self {
-            queue_pairs,
-            lanes,
-            arena,
-            faults,
-            ..
-        } = self;
-        let pair = queue_pairs.get_mut(number as usize);
-        let pair = pair.ok_or(Refused::Broken)?;
-        if pair.phase != Phase::Established || !pair.waiting.is_empty() || faults.is_some() {
-            return self.post_send_slowly(number, message, len, invalidate, id);
-        }
-        if pair.is_severed() {
-            return Err(Refused::Broken);
-        }
-        let lane = lanes.get_mut(pair.lane).ok_or(Refused::Broken)?;
-        if invalidate.is_none() && pair.send_at_once(lane, message, len, arena) {
+        if invalidate.is_none()
+            && let Some(pair) = self.queue_pairs.get_mut(number as usize)
+            && let Some(lane) = self.lanes.get_mut(pair.lane)
+            && self.faults.is_none()
+            && message.len() <= GATHER as usize
+            && pair.send_at_once(lane, message, &self.arena)
+        {
             return Ok(Posted::Done);
         }
-        self.post_send_slowly(number, message, len, invalidate, id)
+        self.post_send_slowly(number, message, invalidate, id)
     }
 
     /// A message that needs more than to be put into the ring.
@@ -101,10 +87,13 @@ impl MemoryPort {
         &mut self,
         number: u32,
         message: &[Octets<'_>],
-        len: u32,
         invalidate: Option<Handle>,
         id: WorkId,
     ) -> Result<Posted, Refused> {
+        let len = self.measure(message)?;
+        if invalidate.is_some() && !self.limits.remote_invalidate {
+            return Err(Refused::Unsupported);
+        }
         self.ready(number)?;
         if self.faults.is_some()
             && let Some(posted) = self.faulty_send(number, message, len, invalidate, id)
@@ -129,7 +118,6 @@ impl MemoryPort {
     }
 
     /// The length of a message that can be sent at all.
-    #[inline]
     fn measure(&self, message: &[Octets<'_>]) -> Result<u32, Refused> {
         if message.len() > GATHER as usize {
             return Err(Refused::Unsupported);
@@ -150,7 +138,6 @@ impl MemoryPort {
     }
 
     /// Whether a queue pair can send, read and write now.
-    #[inline]
     fn ready(&mut self, number: u32) -> Result<(), Refused> {
         let pair = self.pair(QueuePair(number))?;
         let severed = pair.is_severed();
@@ -177,7 +164,7 @@ impl MemoryPort {
         };
         let lane = self.lanes.iter().position(|lane| lane.peer.id == port.id);
         let lane = lane.ok_or(Refused::Broken)?;
-        pair.establish(lane, address);
+        pair.establish(lane, address, self.limits.message_bytes);
         Ok(())
     }
 

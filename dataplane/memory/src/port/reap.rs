@@ -3,7 +3,8 @@
 use super::MemoryPort;
 use crate::lane::Lane;
 use crate::queue_pair::{Attempt, Phase, QueuePair, Work};
-use crate::ring::Record;
+use crate::ring::{Heading, Record};
+use crate::shared::Shared;
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::{Completion, Octets, Outcome, Token, WorkError, WorkId};
 
@@ -11,8 +12,8 @@ use rpcrdma_fabric::{Completion, Octets, Outcome, Token, WorkError, WorkId};
 /// others nothing.
 const TRIES: u32 = 16;
 
-/// Completions that a port with faults takes in at once.
-const FAULTY_BURST: usize = 64;
+/// Completions that one look at everything brings at most.
+pub(super) const BURST: usize = 64;
 
 const NOTHING: Completion = Completion {
     token: Token(0),
@@ -20,72 +21,96 @@ const NOTHING: Completion = Completion {
     outcome: Outcome::Disconnected,
 };
 
-/// Messages being delivered.
-struct Delivery<'a> {
-    completions: &'a mut [Completion],
-    count: usize,
-    /// A message was too long for the receive that it met: the queue pair, and the receive. The
-    /// delivery ends there.
-    too_long: Option<(u32, WorkId)>,
+/// What became of a message that had come.
+enum Delivered {
+    /// It is in its receive.
+    Received(Completion),
+    /// Its queue pair is gone.
+    Dropped,
+    /// It was longer than the receive that it met: the queue pair, and the receive.
+    TooLong(u32, WorkId),
 }
 
-impl Delivery<'_> {
-    /// Delivers what has come by one lane. A message whose queue pair is gone is dropped.
-    #[inline]
-    fn take_all(&mut self, lane: &mut Lane, queue_pairs: &mut [QueuePair], arena: &Arena) {
-        let Lane { from, peer, .. } = lane;
-        while self.too_long.is_none()
-            && let Some(place) = self.completions.get_mut(self.count)
-            && let Some(record) = from.peek()
-        {
-            let heading = record.heading;
-            let pair = queue_pairs.get_mut(heading.queue_pair as usize);
-            // The sender counts our receives, so there is one.
-            if let Some(pair) = pair
-                && pair.takes(heading.generation)
-                && let Some(receive) = pair.take_receive()
-            {
-                if from.copy(record, arena, receive.memory) {
-                    *place = completion(pair.token, &record, receive.id);
-                    self.count += 1;
-                    if heading.judge && pair.judge() {
-                        peer.bell.ring();
-                    }
-                } else {
-                    self.too_long = Some((heading.queue_pair, receive.id));
+/// Takes a message out of the ring.
+#[inline(always)]
+fn deliver(
+    message: Record<'_>,
+    queue_pairs: &mut [QueuePair],
+    arena: &Arena,
+    peer: &Shared,
+) -> Delivered {
+    let Heading {
+        queue_pair,
+        generation,
+        invalidated,
+        judge,
+    } = message.heading;
+    let delivered = match queue_pairs.get_mut(queue_pair as usize) {
+        // The sender counts our receives, so there is one.
+        Some(pair) if pair.takes(generation) => match pair.take_receive() {
+            Some(receive) if message.copy(arena, receive.memory) => {
+                if judge && pair.judge() {
+                    peer.bell.ring();
                 }
+                Delivered::Received(Completion {
+                    token: pair.token,
+                    id: receive.id,
+                    outcome: Outcome::Received {
+                        len: message.len,
+                        invalidated,
+                    },
+                })
             }
-            from.advance(record);
-        }
-        if from.publish() {
-            peer.bell.ring();
-        }
-    }
-}
-
-#[inline]
-fn completion(token: Token, record: &Record, id: WorkId) -> Completion {
-    let outcome = Outcome::Received {
-        len: record.len,
-        invalidated: record.heading.invalidated,
+            Some(receive) => Delivered::TooLong(queue_pair, receive.id),
+            None => Delivered::Dropped,
+        },
+        _ => Delivered::Dropped,
     };
-    Completion { token, id, outcome }
+    message.advance();
+    delivered
 }
 
 impl MemoryPort {
-    #[inline]
-    pub(super) fn gather(&mut self, completions: &mut [Completion]) -> usize {
-        let disturbed = self.armed | self.shared.has_news() | self.faults.is_some();
-        if disturbed | self.chores.any() {
-            self.gather_disturbed(completions)
-        } else {
-            self.receive(completions)
+    /// The next completion.
+    #[inline(always)]
+    pub(super) fn take_one(&mut self) -> Option<Completion> {
+        if self.is_disturbed() || !self.backlog.is_empty() {
+            return self.take_disturbed();
         }
+        self.receive()
+    }
+
+    /// As many as there is room for.
+    pub(super) fn gather(&mut self, completions: &mut [Completion]) -> usize {
+        let mut count = 0;
+        while let Some(place) = completions.get_mut(count)
+            && let Some(completion) = self.backlog.pop_front()
+        {
+            *place = completion;
+            count += 1;
+        }
+        count + self.look(&mut completions[count..])
     }
 
     /// When there is more than messages, or may be.
+    #[inline]
+    fn is_disturbed(&self) -> bool {
+        self.armed | self.shared.has_news() | self.faults.is_some() | self.chores.any()
+    }
+
+    /// From a look at everything.
     #[inline(never)]
-    fn gather_disturbed(&mut self, completions: &mut [Completion]) -> usize {
+    fn take_disturbed(&mut self) -> Option<Completion> {
+        if self.backlog.is_empty() {
+            let mut found = [NOTHING; BURST];
+            let count = self.look(&mut found);
+            self.backlog.extend(&found[..count]);
+        }
+        self.backlog.pop_front()
+    }
+
+    /// Looks at everything there may be.
+    fn look(&mut self, completions: &mut [Completion]) -> usize {
         if self.armed {
             self.armed = false;
             self.shared.bell.disarm();
@@ -96,7 +121,7 @@ impl MemoryPort {
         if self.faults.is_none() {
             return self.collect(completions);
         }
-        let mut arrived = [NOTHING; FAULTY_BURST];
+        let mut arrived = [NOTHING; BURST];
         let count = self.collect(&mut arrived);
         let Some(faults) = &mut self.faults else {
             return 0;
@@ -107,43 +132,49 @@ impl MemoryPort {
 
     /// What comes of waiting work, then messages.
     fn collect(&mut self, completions: &mut [Completion]) -> usize {
-        // Half of the room, so that neither starves the other.
-        let half = completions.len().div_ceil(2);
-        let count = self.do_chores(&mut completions[..half]);
-        count + self.receive(&mut completions[count..])
-    }
-
-    /// Delivers what has come by the lanes, beginning with another one each time.
-    #[inline]
-    fn receive(&mut self, completions: &mut [Completion]) -> usize {
-        let Self {
-            lanes,
-            turn,
-            queue_pairs,
-            arena,
-            ..
-        } = self;
-        let mut delivery = Delivery {
-            completions,
-            count: 0,
-            too_long: None,
-        };
-        let (before, first) = lanes.split_at_mut(*turn);
-        for lane in first.iter_mut().chain(before) {
-            delivery.take_all(lane, queue_pairs, arena);
+        let mut count = 0;
+        if self.chores.any() {
+            // Half of the room, so that neither starves the other.
+            let half = completions.len().div_ceil(2);
+            count = self.do_chores(&mut completions[..half]);
         }
-        *turn = if *turn + 1 < lanes.len() {
-            *turn + 1
-        } else {
-            0
-        };
-        let Delivery {
-            count, too_long, ..
-        } = delivery;
-        if let Some((number, receive)) = too_long {
-            self.too_long(number, receive);
+        while let Some(place) = completions.get_mut(count)
+            && let Some(completion) = self.receive()
+        {
+            *place = completion;
+            count += 1;
         }
         count
+    }
+
+    /// The next message. A lane is read until it is empty, or owes its writer a word of how much
+    /// was taken; then comes the next one's turn.
+    #[inline(always)]
+    fn receive(&mut self) -> Option<Completion> {
+        let mut empty = 0;
+        while empty < self.lanes.len() {
+            let Some(lane) = self.lanes.get_mut(self.turn) else {
+                self.turn = 0;
+                continue;
+            };
+            let Lane { from, peer, .. } = lane;
+            let delivered = from
+                .peek()
+                .map(|message| deliver(message, &mut self.queue_pairs, &self.arena, peer));
+            if delivered.is_none() || from.owes() {
+                if from.publish() {
+                    peer.bell.ring();
+                }
+                self.turn += 1;
+            }
+            match delivered {
+                Some(Delivered::Received(completion)) => return Some(completion),
+                Some(Delivered::Dropped) => empty = 0,
+                Some(Delivered::TooLong(number, receive)) => self.too_long(number, receive),
+                None => empty += 1,
+            }
+        }
+        None
     }
 
     /// Looks after what is not simply a message that came.
@@ -292,7 +323,12 @@ impl MemoryPort {
             .faults
             .as_ref()
             .is_some_and(|faults| faults.is_holding());
-        if self.chores.urgent() || counting || held || self.shared.has_news() {
+        if !self.backlog.is_empty()
+            || self.chores.urgent()
+            || counting
+            || held
+            || self.shared.has_news()
+        {
             return false;
         }
         for number in self.chores.waiting.iter() {

@@ -52,15 +52,17 @@ impl<T> Slots<T> {
         Some((entry.id(index), &mut entry.value))
     }
 
-    /// Frees a slot; its id, and every copy of it, is stale from now on.
+    /// Frees a slot, unless the id is stale; every copy of it is from now on. What is left in it
+    /// is to be taken apart.
     #[inline]
-    pub(crate) fn free(&mut self, id: SlotId) {
-        if let Some(entry) = self.entries.get_mut(usize::from(id.index))
-            && entry.generation == id.generation
-        {
-            entry.generation = entry.generation.wrapping_add(1);
-            self.free.push(id.index);
+    pub(crate) fn free(&mut self, id: SlotId) -> Option<&mut T> {
+        let entry = self.entries.get_mut(usize::from(id.index))?;
+        if entry.generation != id.generation {
+            return None;
         }
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(id.index);
+        Some(&mut entry.value)
     }
 
     /// The slot, unless the id is stale.

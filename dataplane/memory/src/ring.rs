@@ -449,29 +449,17 @@ impl Reader {
     /// The oldest message, if there is one. It stays until [`Record::advance`].
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Record<'_>> {
-        let mut word = self.commit_word()?;
+        let Reader { lines, head, .. } = self;
+        let mut at = lines.at(*head);
+        let mut word = at.word(0).load(Ordering::Acquire);
         if word & SKIP != 0 {
-            word = self.skip()?;
+            (at, word) = skip(lines, head);
         }
-        let at = self.lines.at(self.head);
+        if word == 0 {
+            return None;
+        }
         let rest = at.word(1).load(Ordering::Relaxed);
-        Some(record(word, rest, at, &mut self.head))
-    }
-
-    /// The commit word at the head, if it is there.
-    #[inline]
-    fn commit_word(&self) -> Option<u64> {
-        let word = self.lines.at(self.head).word(0).load(Ordering::Acquire);
-        (word != 0).then_some(word)
-    }
-
-    /// Goes on at the start of the array.
-    #[cold]
-    fn skip(&mut self) -> Option<u64> {
-        let skipped = self.lines.at(self.head).word(0);
-        skipped.store(0, Ordering::Relaxed);
-        self.head += self.lines.before_end(self.head);
-        self.commit_word()
+        Some(record(word, rest, at, head))
     }
 
     /// So much has been taken that the writer should hear of it.
@@ -493,6 +481,15 @@ impl Reader {
         self.ring.starved.load(Ordering::Relaxed)
             && self.ring.starved.swap(false, Ordering::Relaxed)
     }
+}
+
+/// Goes on at the start of the array: the line there, and its commit word.
+#[cold]
+fn skip<'a>(lines: &'a Lines, head: &mut u64) -> (At<'a>, u64) {
+    lines.at(*head).word(0).store(0, Ordering::Relaxed);
+    *head += lines.before_end(*head);
+    let at = lines.at(*head);
+    (at, at.word(0).load(Ordering::Acquire))
 }
 
 impl Record<'_> {

@@ -1,7 +1,6 @@
 //! Reaping: messages that have come, and work that had to wait.
 
 use super::MemoryPort;
-use crate::lane::Lane;
 use crate::queue_pair::{Attempt, Phase, QueuePair, Work};
 use crate::ring::{Heading, Record};
 use crate::shared::Shared;
@@ -21,12 +20,10 @@ const NOTHING: Completion = Completion {
     outcome: Outcome::Disconnected,
 };
 
-/// What became of a message that had come.
-enum Delivered {
-    /// It is in its receive.
-    Received(Completion),
+/// A message that is not delivered.
+enum Undelivered {
     /// Its queue pair is gone.
-    Dropped,
+    Late,
     /// It was longer than the receive that it met: the queue pair, and the receive.
     TooLong(u32, WorkId),
 }
@@ -38,36 +35,32 @@ fn deliver(
     queue_pairs: &mut [QueuePair],
     arena: &Arena,
     peer: &Shared,
-) -> Delivered {
+) -> Result<Completion, Undelivered> {
     let Heading {
         queue_pair,
         generation,
         invalidated,
         judge,
     } = message.heading;
-    let delivered = match queue_pairs.get_mut(queue_pair as usize) {
-        // The sender counts our receives, so there is one.
-        Some(pair) if pair.takes(generation) => match pair.take_receive() {
-            Some(receive) if message.copy(arena, receive.memory) => {
-                if judge && pair.judge() {
-                    peer.bell.ring();
-                }
-                Delivered::Received(Completion {
-                    token: pair.token,
-                    id: receive.id,
-                    outcome: Outcome::Received {
-                        len: message.len,
-                        invalidated,
-                    },
-                })
-            }
-            Some(receive) => Delivered::TooLong(queue_pair, receive.id),
-            None => Delivered::Dropped,
-        },
-        _ => Delivered::Dropped,
+    let pair = queue_pairs.get_mut(queue_pair as usize);
+    let pair = pair.filter(|pair| pair.takes(generation));
+    // The sender counts our receives, so there is one.
+    let met = pair.and_then(|pair| Some((pair.take_receive()?, pair)));
+    let Some((receive, pair)) = met else {
+        message.advance();
+        return Err(Undelivered::Late);
     };
+    let (len, fits) = (message.len, message.copy(arena, receive.memory));
     message.advance();
-    delivered
+    if !fits {
+        return Err(Undelivered::TooLong(queue_pair, receive.id));
+    }
+    if judge && pair.judge() {
+        peer.bell.ring();
+    }
+    let (token, id) = (pair.token, receive.id);
+    let outcome = Outcome::Received { len, invalidated };
+    Ok(Completion { token, id, outcome })
 }
 
 impl MemoryPort {
@@ -157,21 +150,21 @@ impl MemoryPort {
                 self.turn = 0;
                 continue;
             };
-            let Lane { from, peer, .. } = lane;
-            let delivered = from
-                .peek()
-                .map(|message| deliver(message, &mut self.queue_pairs, &self.arena, peer));
-            if delivered.is_none() || from.owes() {
-                if from.publish() {
-                    peer.bell.ring();
-                }
+            let Some(message) = lane.from.peek() else {
+                lane.publish();
+                self.turn += 1;
+                empty += 1;
+                continue;
+            };
+            let delivered = deliver(message, &mut self.queue_pairs, &self.arena, &lane.peer);
+            if lane.from.owes() {
+                lane.publish();
                 self.turn += 1;
             }
             match delivered {
-                Some(Delivered::Received(completion)) => return Some(completion),
-                Some(Delivered::Dropped) => empty = 0,
-                Some(Delivered::TooLong(number, receive)) => self.too_long(number, receive),
-                None => empty += 1,
+                Ok(completion) => return Some(completion),
+                Err(Undelivered::Late) => empty = 0,
+                Err(Undelivered::TooLong(number, receive)) => self.too_long(number, receive),
             }
         }
         None

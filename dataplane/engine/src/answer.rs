@@ -70,7 +70,7 @@ impl Connection {
     /// The receive its Call came in is posted after it, so that a Send without room leaves the
     /// Call as it was. The grant is covered all the same: one receive at a time is missing, and
     /// two more than the grant are posted.
-    #[inline]
+    #[inline(always)]
     fn settle_reply<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sent<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, posted: Posted, invalidate: bool) {
         count(&mut io.counters().replies_out);
         if invalidate {
@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// The Reply is on its way: its Call's receive is the fabric's again, its credit the peer's.
-    #[inline]
+    #[inline(never)]
     fn linger<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         let Some(call) = self.responder.slots.get_mut(slot) else {
             return;

@@ -167,7 +167,7 @@ impl Outgoing {
     }
 
     /// Sends a plain Call.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_plain<'m>(
         &mut self,
         io: &mut impl Io<'m>,

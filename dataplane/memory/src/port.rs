@@ -43,6 +43,9 @@ pub struct MemoryPort {
     lanes: Vec<Lane>,
     /// The lane that is read: each in turn.
     turn: usize,
+    /// There is or may be more than messages and news: set by whoever adds to what
+    /// [`MemoryPort::is_stirred`] looks at, and seen to again by each look at everything.
+    stirred: bool,
     /// What a look at everything has brought, not yet handed out.
     backlog: VecDeque<Completion>,
     /// Windows that are free, the last used last.
@@ -125,6 +128,7 @@ impl MemoryPort {
             free: (0..count).rev().collect(),
             lanes: Vec::new(),
             turn: 0,
+            stirred: true,
             backlog: VecDeque::with_capacity(reap::BURST),
             windows: (0..settings.windows).rev().collect(),
             random,

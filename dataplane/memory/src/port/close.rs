@@ -48,6 +48,7 @@ impl MemoryPort {
     fn begin_flush(&mut self, number: u32) {
         let pair = &mut self.queue_pairs[number as usize];
         pair.phase = Phase::Flushing;
+        self.stirred = true;
         if !pair.in_flushing {
             pair.in_flushing = self.chores.flushing.push(number);
         }
@@ -56,6 +57,7 @@ impl MemoryPort {
     /// Takes what others have left for this lcore.
     #[cold]
     pub(super) fn read_news(&mut self) {
+        self.stirred = true;
         let Self {
             shared,
             lanes,
@@ -189,6 +191,7 @@ impl MemoryPort {
             self.queue_pairs[number as usize].waiting.pop();
         }
         if exposures > 0 {
+            self.stirred = true;
             let Self {
                 shared,
                 windows,

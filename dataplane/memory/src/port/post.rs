@@ -223,6 +223,7 @@ impl MemoryPort {
         let pair = &mut self.queue_pairs[number as usize];
         let queued = pair.waiting.push(waiting);
         debug_assert!(queued, "room was checked");
+        self.stirred = true;
         if !pair.in_waiting {
             pair.in_waiting = self.chores.waiting.push(number);
         }
@@ -357,6 +358,7 @@ impl MemoryPort {
         if vacant {
             self.windows.push(window);
         } else {
+            self.stirred = true;
             self.chores.retiring.push(Retiring { window, report });
         }
         vacant

@@ -1,10 +1,8 @@
 //! Reaping: messages that have come, and work that had to wait.
 
 use super::MemoryPort;
-use crate::queue_pair::{Attempt, Phase, QueuePair, Work};
-use crate::ring::{Heading, Record};
-use crate::shared::Shared;
-use rpcrdma_fabric::arena::Arena;
+use crate::queue_pair::{Attempt, Phase, QueuePair, Receive, Work};
+use crate::ring::Heading;
 use rpcrdma_fabric::{Completion, Octets, Outcome, Token, WorkError, WorkId};
 
 /// Waiting queue pairs that are tried in one reap, so that a thousand blocked ones cost the
@@ -20,56 +18,29 @@ const NOTHING: Completion = Completion {
     outcome: Outcome::Disconnected,
 };
 
-/// A message that is not delivered.
-enum Undelivered {
-    /// Its queue pair is gone.
-    Late,
-    /// It was longer than the receive that it met: the queue pair, and the receive.
-    TooLong(u32, WorkId),
-}
-
-/// Takes a message out of the ring.
+/// The queue pair that a message is for, and the receive it meets. `None` where it is gone.
 #[inline(always)]
-fn deliver(
-    message: Record<'_>,
-    queue_pairs: &mut [QueuePair],
-    arena: &Arena,
-    peer: &Shared,
-) -> Result<Completion, Undelivered> {
-    let Heading {
-        queue_pair,
-        generation,
-        invalidated,
-        judge,
-    } = message.heading;
-    let pair = queue_pairs.get_mut(queue_pair as usize);
-    let pair = pair.filter(|pair| pair.takes(generation));
+fn meet<'p>(
+    queue_pairs: &'p mut [QueuePair],
+    heading: &Heading,
+) -> Option<(&'p mut QueuePair, Receive)> {
+    let pair = queue_pairs.get_mut(heading.queue_pair as usize)?;
+    if !pair.takes(heading.generation) {
+        return None;
+    }
     // The sender counts our receives, so there is one.
-    let met = pair.and_then(|pair| Some((pair.take_receive()?, pair)));
-    let Some((receive, pair)) = met else {
-        message.advance();
-        return Err(Undelivered::Late);
-    };
-    let (len, fits) = (message.len, message.copy(arena, receive.memory));
-    message.advance();
-    if !fits {
-        return Err(Undelivered::TooLong(queue_pair, receive.id));
-    }
-    if judge && pair.judge() {
-        peer.bell.ring();
-    }
-    let (token, id) = (pair.token, receive.id);
-    let outcome = Outcome::Received { len, invalidated };
-    Ok(Completion { token, id, outcome })
+    let receive = pair.take_receive()?;
+    Some((pair, receive))
 }
 
 impl MemoryPort {
     /// The next completion.
     #[inline(always)]
     pub(super) fn take_one(&mut self) -> Option<Completion> {
-        if self.is_disturbed() || !self.backlog.is_empty() {
-            return self.take_disturbed();
+        if self.stirred || self.shared.has_news() {
+            return self.take_stirred();
         }
+        debug_assert!(!self.is_stirred(), "somebody did not say so");
         self.receive()
     }
 
@@ -85,21 +56,23 @@ impl MemoryPort {
         count + self.look(&mut completions[count..])
     }
 
-    /// When there is more than messages, or may be.
-    #[inline]
-    fn is_disturbed(&self) -> bool {
-        self.armed | self.shared.has_news() | self.faults.is_some() | self.chores.any()
+    /// There is more to look after than messages and news.
+    fn is_stirred(&self) -> bool {
+        let waiting = !self.backlog.is_empty() || self.chores.any();
+        waiting || self.armed || self.faults.is_some()
     }
 
     /// From a look at everything.
     #[inline(never)]
-    fn take_disturbed(&mut self) -> Option<Completion> {
+    fn take_stirred(&mut self) -> Option<Completion> {
         if self.backlog.is_empty() {
             let mut found = [NOTHING; BURST];
             let count = self.look(&mut found);
             self.backlog.extend(&found[..count]);
         }
-        self.backlog.pop_front()
+        let next = self.backlog.pop_front();
+        self.stirred = self.is_stirred();
+        next
     }
 
     /// Looks at everything there may be.
@@ -156,16 +129,30 @@ impl MemoryPort {
                 empty += 1;
                 continue;
             };
-            let delivered = deliver(message, &mut self.queue_pairs, &self.arena, &lane.peer);
+            let (heading, len) = (message.heading, message.len);
+            let met = meet(&mut self.queue_pairs, &heading);
+            let fits = met
+                .as_ref()
+                .is_some_and(|(_, receive)| message.copy(&self.arena, receive.memory));
+            message.advance();
             if lane.from.owes() {
                 lane.publish();
                 self.turn += 1;
             }
-            match delivered {
-                Ok(completion) => return Some(completion),
-                Err(Undelivered::Late) => empty = 0,
-                Err(Undelivered::TooLong(number, receive)) => self.too_long(number, receive),
+            let Some((pair, receive)) = met else {
+                empty = 0;
+                continue;
+            };
+            if !fits {
+                self.too_long(heading.queue_pair, receive.id);
+                continue;
             }
+            if heading.judge && pair.judge() {
+                lane.peer.bell.ring();
+            }
+            let (token, id, invalidated) = (pair.token, receive.id, heading.invalidated);
+            let outcome = Outcome::Received { len, invalidated };
+            return Some(Completion { token, id, outcome });
         }
         None
     }
@@ -332,7 +319,7 @@ impl MemoryPort {
             }
         }
         self.shared.bell.arm();
-        self.armed = true;
+        (self.armed, self.stirred) = (true, true);
         if self.shared.has_news() || self.has_messages() || self.has_progress() {
             self.armed = false;
             self.shared.bell.disarm();

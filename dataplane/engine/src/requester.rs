@@ -157,6 +157,12 @@ impl Requester {
         self.granted = credits.min(self.wanted).max(1);
     }
 
+    /// One Call more is in flight: no more than there are slots.
+    #[inline]
+    fn launched(&mut self) {
+        self.in_flight = self.in_flight.wrapping_add(1);
+    }
+
     /// One Call fewer is in flight.
     #[inline]
     pub(crate) fn answered(&mut self) {
@@ -256,9 +262,10 @@ impl Connection {
         if at_once
             && outgoing.is_plain(&terms)
             && let Ok(posted) = outgoing.send_plain(io, slot, &terms)
+            && outgoing.step(CallEvent::Launch).is_ok()
         {
             self.posted(posted);
-            self.launched(io, slot);
+            self.requester.launched();
         } else {
             self.requester.queue.push_back(slot.index);
             self.pump(io);
@@ -317,7 +324,8 @@ impl Connection {
             match self.launch(io, slot) {
                 Ok(()) => {
                     self.requester.queue.pop_front();
-                    self.launched(io, slot);
+                    self.requester.launched();
+                    self.step_call(io, slot, CallEvent::Launch);
                 }
                 Err(refused) => {
                     if !self.not_launched(io, slot, refused) {
@@ -326,14 +334,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    /// A Call was sent.
-    #[inline]
-    fn launched<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
-        // No more than there are slots.
-        self.requester.in_flight = self.requester.in_flight.wrapping_add(1);
-        self.step_call(io, slot, CallEvent::Launch);
     }
 
     /// A queued Call could not be sent. True when the next one may be.

@@ -248,7 +248,7 @@ impl Connection {
     }
 
     /// The Call in this slot: from [`Event::Call`] until answered or abandoned.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn call<'m>(&self, io: &impl Io<'m>, slot: SlotId) -> Option<IncomingCall> {
         let call = self.responder.slots.get(slot)?;
@@ -277,6 +277,7 @@ impl Connection {
     }
 
     /// A Call with what its chunks, and its peer's receives, have room for.
+    #[inline(never)]
     fn with_rooms<'m>(
         &self,
         io: &impl Io<'m>,

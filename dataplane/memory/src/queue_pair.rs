@@ -333,7 +333,7 @@ impl QueuePair {
     }
 
     /// Reads what the peer has posted. False when there is still no credit.
-    #[inline]
+    #[inline(always)]
     fn renew_credit(&mut self) -> bool {
         let Some(link) = &self.link else { return false };
         let (posted, shortest) = link.sides[1 - self.side].posted();

@@ -9,7 +9,7 @@ use crate::seats::{Occupant, SeatId};
 use crate::sockets::Sockets;
 use crate::turn::Lcore;
 use rpcrdma_engine::phase::Phase;
-use rpcrdma_engine::{CloseReason, Connection, Event, Io, Side, WorkError, WorkId};
+use rpcrdma_engine::{CloseReason, Event, Io, Side, WorkError, WorkId};
 use rpcrdma_fabric::{Completion, Outcome, Port};
 use rpcrdma_upper::Upper;
 use rpcrdma_wire::Handle;
@@ -156,10 +156,10 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             }
             // Between `established` and `lost`.
             if connection.phase().can_send() {
-                let claim = engine_claim(connection);
-                desk.claims(claim.of_upper());
+                let claims = occupant.claims;
+                desk.claims(claims.upper);
                 again = upper.turn(connection, desk, now);
-                desk.claims(claim);
+                desk.claims(claims.engine);
             }
             Event::None
         });
@@ -182,17 +182,17 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     ) -> Option<Served> {
         let occupant = self.seats.occupant(id)?;
         let now = self.clock.now();
-        let claim = engine_claim(&occupant.session.connection);
+        let claims = occupant.claims;
         let (qp, number) = (occupant.qp, occupant.number);
-        let mut desk = Desk::new(&mut self.bench, &self.arena, qp, number, claim);
+        let mut desk = Desk::new(&mut self.bench, &self.arena, qp, number, claims.engine);
         let mut event = first(occupant, &mut desk, &mut self.sockets);
         let mut steps = 0;
         loop {
             let Session { connection, upper } = &mut *occupant.session;
             if event.is_of_call() {
-                desk.claims(claim.of_upper());
+                desk.claims(claims.upper);
                 upper.event(connection, &mut desk, event, now);
-                desk.claims(claim);
+                desk.claims(claims.engine);
             } else if event != Event::None {
                 match event {
                     Event::Property => occupant.owes_property = true,
@@ -254,14 +254,5 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         self.bench.freed = true;
         count(&mut self.counts.closes);
         self.owing.push(id.place());
-    }
-}
-
-/// What a connection's engine wants memory for.
-#[inline]
-pub(crate) fn engine_claim(connection: &Connection) -> Claim {
-    match connection.side() {
-        Side::Server => Claim::Call,
-        Side::Client => Claim::Made,
     }
 }

@@ -33,11 +33,14 @@ type Word = [u8; 4];
 
 /// True when all of these words are zero.
 #[inline]
-fn zero<const N: usize>(words: [Word; N]) -> bool {
-    words
-        .into_iter()
-        .fold(0, |any, word| any | u32::from_ne_bytes(word))
-        == 0
+fn zero<const N: usize>(words: &[Word; N]) -> bool {
+    // As long numbers: added up one by one they would go through vector registers and back.
+    let (pairs, last) = words.as_chunks::<2>();
+    let any = pairs.iter().fold(0, |any, &[first, second]| {
+        let number = u64::from(u32::from_ne_bytes(first)) << 32;
+        any | number | u64::from(u32::from_ne_bytes(second))
+    });
+    any == 0 && last.iter().all(|&word| word == [0; 4])
 }
 
 impl Plain {
@@ -52,11 +55,11 @@ impl Plain {
         let (absent, own, kind) = match version {
             Version::One => {
                 let &[reads, writes, reply, own, kind] = rest.first_chunk()?;
-                (zero([procedure, reads, writes, reply]), own, kind)
+                (zero(&[procedure, reads, writes, reply]), own, kind)
             }
             Version::Two => {
                 let &[declared, handle, reads, writes, reply, own, kind] = rest.first_chunk()?;
-                let absent = zero([procedure, handle, reads, writes, reply]);
+                let absent = zero(&[handle, reads, writes, reply, procedure]);
                 (absent && declared == kind, own, kind)
             }
         };

@@ -71,7 +71,7 @@ impl Connection {
         if sought.slot.is_some() {
             return Err(Unwelcome::Duplicate);
         }
-        if (self.responder.wary || self.setup.side == Side::Client)
+        if self.responder.wary
             && let Some(error) = self.policy(head.xid, head.version, chunked)
         {
             return Err(Unwelcome::Refused(error));

@@ -19,22 +19,25 @@ use rpcrdma_wire::{Reject, Version};
 /// Every method that takes an [`Io`] may post work and returns what the upper layer has to
 /// know of that step. When [`Connection::runnable`] is true afterwards there is more:
 /// [`Connection::resume`], until it is false.
+// Laid out by hand: of a thousand connections none is in the processor's nearest cache when its
+// turn comes, so what each message needs lies together, and in front.
+#[repr(C, align(64))]
 pub struct Connection {
-    pub(crate) setup: Setup,
     pub(crate) phase: Phase,
+    /// [`Connection::resume`] has something to do.
+    attention: bool,
+    /// To be told to the upper layer once.
+    announce: Option<CloseReason>,
+    /// Work that will complete, receives aside.
+    pub(crate) outstanding: u32,
     pub(crate) version: Option<Version>,
     pub(crate) peer: Peer,
     pub(crate) receives: Receives,
-    pub(crate) deferred: Deferred,
     pub(crate) requester: Requester,
+    pub(crate) deferred: Deferred,
     pub(crate) responder: Responder,
     pub(crate) properties: Properties,
-    /// Work that will complete, receives aside.
-    pub(crate) outstanding: u32,
-    /// To be told to the upper layer once.
-    announce: Option<CloseReason>,
-    /// [`Connection::resume`] has something to do.
-    attention: bool,
+    pub(crate) setup: Setup,
     /// Why the last header was refused.
     pub(crate) last_refusal: Option<Reject>,
     /// The client was still offering version two when the connection broke.
@@ -56,7 +59,7 @@ impl Connection {
             receives: Receives::new(setup.receives()),
             deferred: Deferred::new(setup.receives()),
             requester: Requester::new(setup.requester_credits()),
-            responder: Responder::new(setup.responder_credits()),
+            responder: Responder::new(setup.responder_credits(), setup.side),
             properties: Properties::new(&setup),
             outstanding: 0,
             announce: None,

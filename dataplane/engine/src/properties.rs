@@ -63,6 +63,7 @@ pub struct Decision {
 
 /// Positions of the two known properties in a REQPROP, and how many it held.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 struct Asked {
     xid: Option<Xid>,
     count: u32,
@@ -123,7 +124,10 @@ impl<T: Copy> Ruling<T> {
 }
 
 /// The property side of one connection.
+#[repr(C)]
 pub(crate) struct Properties {
+    /// Our REQPROP that is out. In front: each Call we make looks at its xid.
+    asking: Asked,
     /// Our RBSIZ and BRS, as the peer knows them.
     announced_bytes: u32,
     backward: BackwardRequests,
@@ -133,8 +137,6 @@ pub(crate) struct Properties {
     said: bool,
     /// The peer's properties that may change.
     peer_may_change: (bool, bool),
-    /// Our REQPROP that is out.
-    asking: Asked,
     /// The peer's REQPROP that waits for a decision.
     asked: Asked,
     /// What the control thread has not taken, at most one of each kind.

@@ -37,30 +37,32 @@ pub(crate) enum Then {
     Requeue,
 }
 
-/// One Call this side makes.
+/// One Call this side makes. Laid out by hand: what each Call needs, then what those with chunks
+/// need.
+#[repr(C)]
 pub(crate) struct Outgoing {
     pub(crate) phase: CallPhase,
-    pub(crate) then: Then,
-    pub(crate) xid: Xid,
     /// Its xid is in the table of those in flight.
     pub(crate) open: bool,
-    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
-    /// Octets of the whole Call, padding included.
-    pub(crate) bytes: u64,
-    pub(crate) results: ArrayVec<Span, MAX_RESULTS>,
-    pub(crate) reply: Option<Span>,
-    /// Handles given to the peer for this Call.
-    pub(crate) exposures: ArrayVec<Handle, MAX_SEGMENTS>,
-    /// Which of them are still in force, by place.
-    pub(crate) live: u32,
     /// Work that has not completed and uses this Call's memory: its Send, and retirements.
     pub(crate) busy: u8,
-    /// The handle the peer may invalidate (version two 6.2.3).
-    pub(crate) named: Option<Handle>,
     /// The receive buffer with the Reply.
     pub(crate) held: Option<Buffer>,
+    pub(crate) xid: Xid,
+    pub(crate) then: Then,
+    /// Which of the exposures are still in force, by place.
+    pub(crate) live: u32,
+    /// Octets of the whole Call, padding included.
+    pub(crate) bytes: u64,
     pub(crate) body: Span,
+    pub(crate) reply: Option<Span>,
+    pub(crate) results: ArrayVec<Span, MAX_RESULTS>,
     pub(crate) written: [Option<u32>; MAX_RESULTS],
+    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
+    /// The handle the peer may invalidate (version two 6.2.3).
+    pub(crate) named: Option<Handle>,
+    /// Handles given to the peer for this Call.
+    pub(crate) exposures: ArrayVec<Handle, MAX_SEGMENTS>,
 }
 
 impl Outgoing {
@@ -117,11 +119,10 @@ impl Outgoing {
 }
 
 /// All Calls this side makes on one connection.
+#[repr(C)]
 pub(crate) struct Requester {
     pub(crate) slots: Slots<Outgoing>,
     pub(crate) xids: Xids,
-    /// Slots in phase `Queued`, in order.
-    queue: VecDeque<u16>,
     /// Calls at a time, at most: what this side asks for.
     wanted: u32,
     /// What the peer last granted, one at least.
@@ -130,6 +131,8 @@ pub(crate) struct Requester {
     in_flight: u32,
     /// A retirement was refused for want of room.
     pub(crate) retire_again: bool,
+    /// Slots in phase `Queued`, in order.
+    queue: VecDeque<u16>,
 }
 
 impl Requester {

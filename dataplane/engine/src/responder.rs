@@ -25,35 +25,37 @@ pub(crate) const STORED_PARTS: usize = MAX_PARTS + 2;
 /// Xids whose Read or Write failed on the peer's handle: not tried a second time (V1-10).
 const SUSPECTS: usize = 8;
 
-/// One Call this side serves.
+/// One Call this side serves. Laid out by hand: what each Call needs, then what those with chunks,
+/// and Replies that wait, need.
+#[repr(C)]
 pub(crate) struct Incoming {
     pub(crate) phase: ServePhase,
-    pub(crate) xid: Xid,
-    /// With the header and the inline body; taken when the Reply goes.
-    pub(crate) held: Option<Buffer>,
-    /// Octets of the message in `held`.
-    pub(crate) message_bytes: u32,
     /// Its xid is that of a Call in flight: it uses a credit.
     pub(crate) open: bool,
     /// It brought chunk lists.
     pub(crate) chunked: bool,
-    pub(crate) inv_handle: Option<Handle>,
-    /// Memory of the assembled Call.
-    pub(crate) assembled: Option<Span>,
-    /// The whole RPC Call.
-    pub(crate) message: Span,
+    /// With the header and the inline body; taken when the Reply goes.
+    pub(crate) held: Option<Buffer>,
+    pub(crate) xid: Xid,
+    /// Octets of the message in `held`.
+    pub(crate) message_bytes: u32,
     /// Reads posted of the plan, and those that have not completed.
     pub(crate) posted: u16,
     pub(crate) reading: u16,
-    /// The Reply.
-    pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
-    pub(crate) memory: [Option<Span>; 2],
     /// Work of the Reply: posted, and what has not completed.
     pub(crate) writes_posted: u16,
     pub(crate) replying: u16,
+    pub(crate) inv_handle: Option<Handle>,
+    /// The whole RPC Call.
+    pub(crate) message: Span,
+    /// Memory of the assembled Call.
+    pub(crate) assembled: Option<Span>,
+    pub(crate) memory: [Option<Span>; 2],
     /// The longest message of the peer when the first Write was posted: the plan stays the same
     /// until the Send is posted.
     pub(crate) limit: u32,
+    /// The Reply, where it is kept; what the slot's last use has left in it, where it is not.
+    pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
 }
 
 impl Incoming {
@@ -124,14 +126,16 @@ impl Incoming {
 }
 
 /// All Calls this side serves on one connection.
+#[repr(C)]
 pub(crate) struct Responder {
-    pub(crate) slots: Slots<Incoming>,
-    pub(crate) xids: Xids,
     /// Calls taken and not answered.
     pub(crate) in_flight: u32,
     pub(crate) credits: u16,
-    /// There are or were xids in `kept` or `suspects`: each Call is held against them.
+    /// Each Call is looked at closely: there are or were xids in `kept` or `suspects`, or Calls
+    /// that come here are backward ones.
     pub(crate) wary: bool,
+    pub(crate) xids: Xids,
+    pub(crate) slots: Slots<Incoming>,
     /// Calls whose Reads wait for memory or for room in the send queue, in order.
     pub(crate) waiting: VecDeque<SlotId>,
     /// Calls whose Reply waits for room in the send queue, in order. Apart from the others: a
@@ -146,14 +150,14 @@ pub(crate) struct Responder {
 impl Responder {
     /// Twice the slots of the grant: a Reply's memory may be in use by the fabric while its
     /// credit is being used again.
-    pub(crate) fn new(credits: u16) -> Self {
+    pub(crate) fn new(credits: u16, side: Side) -> Self {
         let slots = credits.saturating_mul(2);
         Self {
             slots: Slots::new(slots, Incoming::empty),
             xids: Xids::new(slots),
             in_flight: 0,
             credits,
-            wary: false,
+            wary: side == Side::Client,
             waiting: VecDeque::with_capacity(usize::from(slots)),
             unsent: VecDeque::with_capacity(usize::from(slots)),
             kept: Box::new(Kept::new()),
@@ -332,7 +336,6 @@ impl Connection {
         if call.owns_memory() {
             call.release_memory(io);
         }
-        call.parts.clear();
         let held = call.held.take();
         if std::mem::take(&mut call.open) {
             let xid = call.xid;

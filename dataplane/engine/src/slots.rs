@@ -2,6 +2,8 @@
 
 use crate::api::SlotId;
 
+/// Begins a cache line, the generation beside what its slot needs first.
+#[repr(C, align(64))]
 struct Entry<T> {
     /// Odd while the slot is in use: no id ever has an even one, so that one comparison tells an
     /// id that is stale.

@@ -21,7 +21,7 @@ impl MemoryPort {
         ) {
             return;
         }
-        let (Some(link), side, lane) = (pair.link.clone(), pair.side, pair.lane) else {
+        let (Some(link), side, lane) = (pair.link.clone(), pair.side(), pair.lane()) else {
             return;
         };
         if let Some(lane) = self.lanes.get(lane) {
@@ -41,7 +41,7 @@ impl MemoryPort {
     pub(super) fn too_long(&mut self, number: u32, receive: WorkId) {
         let pair = &mut self.queue_pairs[number as usize];
         pair.failed = Some((receive, WorkError::LocalLength));
-        let side = pair.side;
+        let side = pair.side();
         self.end(number, Cause::TooLongFor(side));
     }
 
@@ -105,8 +105,8 @@ impl MemoryPort {
     fn is_drained(&self, number: u32) -> bool {
         let pair = &self.queue_pairs[number as usize];
         let Some(link) = &pair.link else { return true };
-        let last = link.sides[pair.side].last.load(Ordering::Acquire);
-        let peer = link.sides[1 - pair.side].port.get();
+        let last = link.sides[pair.side()].last.load(Ordering::Acquire);
+        let peer = link.sides[1 - pair.side()].port.get();
         let lane = peer.and_then(|peer| self.lanes.iter().find(|lane| lane.peer.id == peer.id));
         lane.is_none_or(|lane| lane.from.position() >= last)
     }
@@ -157,7 +157,7 @@ impl MemoryPort {
         let Work::Judging(sent) = waiting.work else {
             return Outcome::Failed(WorkError::Flushed);
         };
-        let too_long = |link: &crate::link::Link| link.was_too_long_for(1 - pair.side);
+        let too_long = |link: &crate::link::Link| link.was_too_long_for(1 - pair.side());
         if pair.was_judged(sent) {
             Outcome::Done
         } else if pair.link.as_deref().is_some_and(too_long) {
@@ -224,7 +224,7 @@ impl MemoryPort {
         let peer = pair
             .link
             .as_ref()
-            .and_then(|link| link.sides[1 - pair.side].port.get());
+            .and_then(|link| link.sides[1 - pair.side()].port.get());
         if let Some(peer) = peer {
             peer.bell.ring();
         }

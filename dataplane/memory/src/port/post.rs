@@ -71,7 +71,7 @@ impl MemoryPort {
     ) -> Result<Posted, Refused> {
         if invalidate.is_none()
             && let Some(pair) = self.queue_pairs.get_mut(number as usize)
-            && let Some(lane) = self.lanes.get_mut(pair.lane)
+            && let Some(lane) = self.lanes.get_mut(pair.lane())
             && self.faults.is_none()
             && message.len() <= GATHER as usize
             && pair.send_at_once(lane, message, &self.arena)
@@ -104,7 +104,7 @@ impl MemoryPort {
         if !pair.waiting.is_empty() {
             return self.park(number, message, len, invalidate, id);
         }
-        let lane = &mut self.lanes[pair.lane];
+        let lane = &mut self.lanes[pair.lane()];
         let attempt = pair.attempt(lane, message, len, invalidate, &self.arena);
         match attempt {
             Attempt::Done => Ok(self.done(number, id)),
@@ -158,11 +158,12 @@ impl MemoryPort {
             .as_ref()
             .filter(|link| link.is_established())
             .ok_or(Refused::Broken)?;
-        let peer = &link.sides[1 - pair.side];
+        let peer = &link.sides[1 - pair.side()];
         let (Some(port), Some(address)) = (peer.port.get(), peer.address()) else {
             return Err(Refused::Broken);
         };
         let lane = self.lanes.iter().position(|lane| lane.peer.id == port.id);
+        let lane = lane.and_then(|lane| u32::try_from(lane).ok());
         let lane = lane.ok_or(Refused::Broken)?;
         pair.establish(lane, address, self.limits.message_bytes);
         Ok(())
@@ -258,7 +259,7 @@ impl MemoryPort {
 
     pub(super) fn transfer(&self, number: u32, work: Work) -> Result<(), WorkError> {
         let pair = &self.queue_pairs[number as usize];
-        let (Some(owner), Some(lane)) = (pair.peer_owner(), self.lanes.get(pair.lane)) else {
+        let (Some(owner), Some(lane)) = (pair.peer_owner(), self.lanes.get(pair.lane())) else {
             return Err(WorkError::Flushed);
         };
         let arena = &self.arena;

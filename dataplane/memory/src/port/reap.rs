@@ -226,7 +226,7 @@ impl MemoryPort {
         invalidate: Option<rpcrdma_fabric::Handle>,
     ) -> Attempt {
         let pair = &mut self.queue_pairs[number as usize];
-        let lane = &mut self.lanes[pair.lane];
+        let lane = &mut self.lanes[pair.lane()];
         let message = [Octets::Span(parked)];
         let attempt = pair.attempt(lane, &message, parked.len, invalidate, &self.parking.arena);
         if !matches!(attempt, Attempt::NotReady | Attempt::NoRoom) {
@@ -313,8 +313,8 @@ impl MemoryPort {
         }
         for number in self.chores.waiting.iter() {
             let pair = &self.queue_pairs[number as usize];
-            if let (Some(link), Some(lane)) = (&pair.link, self.lanes.get(pair.lane)) {
-                link.sides[1 - pair.side].starve();
+            if let (Some(link), Some(lane)) = (&pair.link, self.lanes.get(pair.lane())) {
+                link.sides[1 - pair.side()].starve();
                 lane.to.starve();
             }
         }
@@ -348,7 +348,7 @@ impl MemoryPort {
                 Some(Work::Read { .. } | Work::Write { .. }) => true,
                 Some(Work::Send { parked, .. }) => {
                     let room = lanes
-                        .get_mut(pair.lane)
+                        .get_mut(pair.lane())
                         .and_then(|lane| lane.to.room(parked.len));
                     room.is_some() && pair.has_credit()
                 }

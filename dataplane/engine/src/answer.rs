@@ -55,8 +55,8 @@ impl Connection {
         if call.step(ServeEvent::Answer).is_err() {
             return self.illegal(io);
         }
-        let plain_bytes = reply_bytes(&reply).saturating_add(PLAIN_BYTES as u64);
-        if !call.chunked && plain_bytes <= limit.into() {
+        let room = u64::from(limit).saturating_sub(PLAIN_BYTES as u64);
+        if !call.chunked && reply_bytes(&reply) <= room {
             let sent = call.send_plain(io, slot, version, grant, &reply);
             if self.settle_reply(io, slot, sent, false) {
                 return Event::None;
@@ -109,7 +109,7 @@ impl Connection {
             call.replying = call.replying.saturating_add(1);
         }
         if call.replying == 0 {
-            self.end_serve(io, slot);
+            self.take_apart(io, slot);
         } else {
             self.linger(io, slot);
         }
@@ -324,8 +324,9 @@ impl Incoming {
 #[inline]
 fn reply_bytes(reply: &Reply<'_>) -> u64 {
     let parts = reply.parts.iter().map(|part| u64::from(part.span.len));
-    let bytes = parts.sum::<u64>().saturating_add(reply.head.len() as u64);
-    bytes.saturating_add(tail(reply.parts).into())
+    // A few lengths of 32 bits, and one of ordinary memory.
+    let bytes = parts.sum::<u64>().wrapping_add(reply.head.len() as u64);
+    bytes.wrapping_add(tail(reply.parts).into())
 }
 
 /// Posts the Writes of a Reply that are not posted yet. How many will complete, and whether all

@@ -25,27 +25,32 @@ impl Connection {
         let Some((buffer, memory)) = completed else {
             return self.illegal(io);
         };
-        let arrival = Arrival {
-            buffer,
-            len,
-            invalidated,
-        };
         if self.phase.can_send() {
-            self.take_message(io, arrival, memory)
+            self.take_message(io, buffer, memory.first(len), invalidated)
         } else {
-            self.put_aside(io, arrival)
+            self.put_aside(io, buffer, len, invalidated)
         }
     }
 
     /// A message that comes before this side is told that the connection is established, or after
     /// its end.
     #[cold]
-    fn put_aside<'m>(&mut self, io: &mut impl Io<'m>, arrival: Arrival) -> Event {
+    fn put_aside<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        len: u32,
+        invalidated: Option<Handle>,
+    ) -> Event {
         if self.phase.is_over() {
-            self.receives.release(io, arrival.buffer);
+            self.receives.release(io, buffer);
             self.look_again();
         } else {
-            self.deferred.push(arrival);
+            self.deferred.push(Arrival {
+                buffer,
+                len,
+                invalidated,
+            });
         }
         Event::None
     }
@@ -56,33 +61,32 @@ impl Connection {
     pub(crate) fn take_message<'m>(
         &mut self,
         io: &mut impl Io<'m>,
-        arrival: Arrival,
-        memory: Span,
+        buffer: Buffer,
+        whole: Span,
+        invalidated: Option<Handle>,
     ) -> Event {
-        let whole = memory.first(arrival.len);
         let message = io.octets(whole);
         match Plain::peek(message) {
-            Some(plain) if self.version == Some(plain.version) && arrival.invalidated.is_none() => {
+            Some(plain) if self.version == Some(plain.version) && invalidated.is_none() => {
                 let head = Head::plain(&plain, whole);
                 match plain.direction {
-                    Direction::Call => self.call_arrived(io, arrival.buffer, &head, &NO_LISTS),
-                    Direction::Reply => {
-                        self.reply_arrived(io, arrival.buffer, &head, &NO_LISTS, None)
-                    }
+                    Direction::Call => self.call_arrived(io, buffer, &head, &NO_LISTS),
+                    Direction::Reply => self.reply_arrived(io, buffer, &head, &NO_LISTS, None),
                 }
             }
-            _ => self.parse_message(io, arrival, whole),
+            _ => self.parse_message(io, buffer, whole, invalidated),
         }
     }
 
     /// Any other message.
     #[inline(never)]
-    fn parse_message<'m>(&mut self, io: &mut impl Io<'m>, arrival: Arrival, whole: Span) -> Event {
-        let Arrival {
-            buffer,
-            invalidated,
-            ..
-        } = arrival;
+    fn parse_message<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        buffer: Buffer,
+        whole: Span,
+        invalidated: Option<Handle>,
+    ) -> Event {
         let message = io.octets(whole);
         match parse(message, &self.setup.limits) {
             Ok(header) => self.dispatch(io, buffer, &header, whole, invalidated),

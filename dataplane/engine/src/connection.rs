@@ -330,10 +330,16 @@ impl Connection {
 
     /// A draining connection ends when nothing is in flight either way, the error that may have
     /// been the last answer included.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end_if_quiet<'m>(&mut self, io: &mut impl Io<'m>) {
-        if self.phase == Phase::Draining
-            && self.requester.is_empty()
+        if self.phase == Phase::Draining {
+            self.end_drained(io);
+        }
+    }
+
+    #[cold]
+    fn end_drained<'m>(&mut self, io: &mut impl Io<'m>) {
+        if self.requester.is_empty()
             && self.responder.is_empty()
             && self.deferred.is_empty()
             && self.outstanding == 0

@@ -52,8 +52,13 @@ impl Connection {
             let Some(arrival) = self.deferred.0.pop_front() else {
                 return Event::None;
             };
-            let memory = self.receives.span(&arrival.buffer);
-            let event = self.take_message(io, arrival, memory);
+            let Arrival {
+                buffer,
+                len,
+                invalidated,
+            } = arrival;
+            let whole = self.receives.span(&buffer).first(len);
+            let event = self.take_message(io, buffer, whole, invalidated);
             if event != Event::None {
                 return event;
             }

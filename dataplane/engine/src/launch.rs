@@ -32,6 +32,12 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// A Call of so many octets goes into one message, behind a header without chunks.
+    #[inline]
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        bytes <= u64::from(self.limit).saturating_sub(PLAIN_BYTES as u64)
+    }
+
     /// How such a Call is to be laid out; `None` where no message can carry it.
     fn outline(&self, parts: &[Part], results: &[Span], reply: Option<Span>) -> Option<Outline> {
         Outline::of(
@@ -162,8 +168,7 @@ impl Outgoing {
     /// The common case: a short Call, and a short Reply expected.
     #[inline]
     pub(crate) fn is_plain(&self, terms: &Terms) -> bool {
-        let bytes = self.bytes.saturating_add(PLAIN_BYTES as u64);
-        self.results.is_empty() && self.reply.is_none() && bytes <= terms.limit.into()
+        self.results.is_empty() && self.reply.is_none() && terms.has_room_for(self.bytes)
     }
 
     /// Sends a plain Call.
@@ -187,7 +192,9 @@ impl Outgoing {
         push_tail(&mut message, &self.parts);
         self.named = None;
         let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
-        self.busy = self.busy.saturating_add((posted == Posted::Pending).into());
+        if posted == Posted::Pending {
+            self.busy = self.busy.saturating_add(1);
+        }
         Ok(posted)
     }
 
@@ -213,7 +220,9 @@ impl Outgoing {
             push_tail(&mut message, &self.parts);
         }
         let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
-        self.busy = self.busy.saturating_add((posted == Posted::Pending).into());
+        if posted == Posted::Pending {
+            self.busy = self.busy.saturating_add(1);
+        }
         Ok(posted)
     }
 

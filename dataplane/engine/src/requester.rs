@@ -94,12 +94,14 @@ impl Outgoing {
         self.open = true;
         self.bytes = bytes;
         self.parts.clear();
-        for &part in call.parts {
-            self.parts.push(part);
-        }
         self.results.clear();
-        for &result in call.results {
-            self.results.push(result);
+        match (call.parts, call.results) {
+            // Most are in one piece.
+            (&[part], []) => self.parts.push(part),
+            (parts, results) => {
+                self.parts.extend(parts.iter().copied());
+                self.results.extend(results.iter().copied());
+            }
         }
         self.reply = call.reply;
     }
@@ -262,8 +264,9 @@ impl Connection {
             self.illegal(io);
             return Err(Refused::Broken);
         }
-        if at_once
-            && outgoing.is_plain(&terms)
+        if plain
+            && at_once
+            && terms.has_room_for(bytes)
             && let Ok(posted) = outgoing.send_plain(io, slot, &terms)
             && outgoing.step(CallEvent::Launch).is_ok()
         {
@@ -502,5 +505,6 @@ fn call_bytes(parts: &[Part]) -> u64 {
             .map(|part| u64::from(part.span.len))
             .sum::<u64>(),
     };
-    bytes.saturating_add(tail(parts).into())
+    // A few lengths of 32 bits.
+    bytes.wrapping_add(tail(parts).into())
 }

@@ -327,8 +327,14 @@ impl Connection {
     }
 
     /// Frees a slot and all it holds. None of it may be in use by the fabric.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn end_serve<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
+        self.take_apart(io, slot);
+    }
+
+    /// The same, on the way of every Call.
+    #[inline(always)]
+    pub(crate) fn take_apart<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         let Some(call) = self.responder.slots.free(slot) else {
             return;
         };

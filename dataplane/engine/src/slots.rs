@@ -56,7 +56,7 @@ impl<T> Slots<T> {
 
     /// Frees a slot, unless the id is stale; every copy of it is from now on. What is left in it
     /// is to be taken apart.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn free(&mut self, id: SlotId) -> Option<&mut T> {
         let entry = self.entries.get_mut(usize::from(id.index))?;
         if entry.generation != id.generation {

@@ -79,7 +79,7 @@ impl Xids {
 
     /// Forgets an xid that was sought and is there, and moves back those that had to walk past
     /// it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn clear(&mut self, sought: Sought) {
         let next = self.places.get(self.next(sought.at));
         let hole = match next {

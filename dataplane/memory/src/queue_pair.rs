@@ -287,6 +287,12 @@ impl QueuePair {
         Some(Owner::new(self.link.as_ref()?.id, 1 - self.side()))
     }
 
+    /// Whether receives may be posted.
+    #[inline]
+    pub(crate) fn takes_receives(&self) -> bool {
+        matches!(self.phase, Phase::Established | Phase::Adopted)
+    }
+
     /// Whether a record with this generation is for this queue pair, now.
     #[inline]
     pub(crate) fn takes(&self, generation: u32) -> bool {

@@ -45,20 +45,28 @@ impl MemoryPort {
         memory: Span,
         id: WorkId,
     ) -> Result<(), Refused> {
-        if !self.arena.contains(memory) {
-            return Err(Refused::Unsupported);
+        let inside = self.arena.contains(memory);
+        if let Some(pair) = self.queue_pairs.get_mut(qp.0 as usize)
+            && inside
+            && pair.takes_receives()
+            && let Some(wake) = pair.post_receive(Receive { memory, id })
+        {
+            if wake {
+                self.wake_peer(qp.0);
+            }
+            return Ok(());
         }
-        let pair = self.pair(qp)?;
-        if !matches!(pair.phase, Phase::Established | Phase::Adopted) {
-            return Err(Refused::Broken);
+        Err(self.why_no_receive(qp, inside))
+    }
+
+    /// Why a receive was not posted.
+    #[cold]
+    fn why_no_receive(&mut self, qp: QueuePair, inside: bool) -> Refused {
+        match self.pair(qp) {
+            _ if !inside => Refused::Unsupported,
+            Ok(pair) if pair.takes_receives() => Refused::Busy,
+            _ => Refused::Broken,
         }
-        let wake = pair
-            .post_receive(Receive { memory, id })
-            .ok_or(Refused::Busy)?;
-        if wake {
-            self.wake_peer(qp.0);
-        }
-        Ok(())
     }
 
     #[inline]

@@ -31,7 +31,7 @@
 use crate::plan::{Fabric, Limits, Plan, Transport};
 
 /// Receives of a connection beyond those its credits need.
-pub const CONTROL_RECEIVES: u64 = 2;
+pub const CONTROL_RECEIVES: u32 = 2;
 /// Heap octets reckoned for each slot of a connection: the call's own state, its posted
 /// receives, its share of the completion tables.
 pub const SLOT_BYTES: u64 = 512;
@@ -121,7 +121,7 @@ pub fn pooled(bytes: u64) -> Option<u64> {
 /// beyond them it saturates, and then fits no memory.
 pub(crate) fn cost(name: &str, transport: &Transport) -> Cost {
     let slots = u64::from(transport.credits).saturating_add(transport.backward_credits.into());
-    let receives = slots.saturating_add(CONTROL_RECEIVES);
+    let receives = slots.saturating_add(CONTROL_RECEIVES.into());
     let receive_bytes = pooled(transport.inline_bytes.into()).unwrap_or(u64::MAX);
     Cost {
         name: name.to_owned(),

@@ -3,6 +3,7 @@
 //! A value that was refused on its own is absent here, so one mistake is one message. The
 //! complaint stands at the later of two values that collide, and names the earlier one.
 
+mod dpdk;
 mod endpoints;
 mod memory;
 mod sockets;
@@ -17,6 +18,7 @@ pub(crate) fn all(file: &File, machine: &Machine, problems: &Problems<'_>) {
     something_to_do(file, problems);
     somewhere_to_run(file, machine, problems);
     idle(file, problems);
+    dpdk::check(file, problems);
     endpoints::check(file, problems);
     sockets::check(file, problems);
     transport::check(file, problems);

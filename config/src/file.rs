@@ -6,7 +6,9 @@
 use crate::allow::{Networks, Peers};
 use crate::error::Origin;
 use crate::form::{self, Lcores};
-use crate::plan::{BackendAddress, Backward, Fabric, Hugepages, Programs, SourcePort};
+use crate::plan::{
+    BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Programs, SourcePort, Upstream,
+};
 use crate::schema as key;
 use crate::section::{At, Section};
 use crate::words::IdleWord;
@@ -22,10 +24,12 @@ pub(crate) struct File {
     pub(crate) metrics: Option<Metrics>,
     pub(crate) socket: Maybe<Option<PathBuf>>,
     pub(crate) transport: Transport,
+    pub(crate) verbs: Verbs,
     pub(crate) fronts: Vec<Front>,
     pub(crate) backs: Vec<Back>,
     pub(crate) services: Vec<Service>,
     pub(crate) export: Option<Export>,
+    pub(crate) dpdk: Option<Dpdk>,
 }
 
 impl File {
@@ -41,6 +45,7 @@ impl File {
                 .table(&key::STATUS_TABLE)
                 .and_then(|status| status.text(&key::STATUS_SOCKET, form::socket)),
             transport: Transport::below(root),
+            verbs: Verbs::below(root),
             fronts: root
                 .tables(&key::FRONT_TABLES)
                 .iter()
@@ -57,7 +62,18 @@ impl File {
                 .map(Service::read)
                 .collect(),
             export: root.table(&key::EXPORT_TABLE).as_ref().map(Export::read),
+            dpdk: root.table(&key::DPDK_TABLE).as_ref().map(Dpdk::read),
         }
+    }
+}
+
+impl File {
+    /// The fabric of each endpoint, in the order of fronts, backs and services.
+    pub(crate) fn fabrics(&self) -> impl Iterator<Item = &InFabric> {
+        let fronts = self.fronts.iter().map(|it| &it.listener.fabric);
+        let backs = self.backs.iter().map(|it| &it.fabric);
+        let services = self.services.iter().map(|it| &it.listener.fabric);
+        fronts.chain(backs).chain(services)
     }
 }
 
@@ -253,10 +269,60 @@ impl Kept {
     }
 }
 
+/// `[verbs]`, or its absence.
+#[derive(Default)]
+pub(crate) struct Verbs {
+    pub(crate) devices: Maybe<Devices>,
+    pub(crate) gid_index: Maybe<Option<u8>>,
+    pub(crate) expose: Maybe<Expose>,
+    pub(crate) read_depth: Maybe<u32>,
+    pub(crate) retry_count: Maybe<u32>,
+    pub(crate) rnr_retry: Maybe<u32>,
+    pub(crate) min_rnr_timer: Maybe<u32>,
+    pub(crate) resolve_timeout: Maybe<u32>,
+}
+
+impl Verbs {
+    fn below(root: &Section<'_>) -> Verbs {
+        let Some(table) = root.table(&key::VERBS_TABLE) else {
+            return Verbs::default();
+        };
+        Verbs {
+            devices: table.value(&key::DEVICES, "\"all\" or a list", form::devices),
+            gid_index: table.value(&key::GID_INDEX, "\"auto\" or a number", form::gid_index),
+            expose: table.word(&key::EXPOSE),
+            read_depth: table.integer(&key::READ_DEPTH),
+            retry_count: table.integer(&key::RETRY_COUNT),
+            rnr_retry: table.integer(&key::RNR_RETRY),
+            min_rnr_timer: table.integer(&key::MIN_RNR_TIMER),
+            resolve_timeout: table.integer(&key::RESOLVE_TIMEOUT),
+        }
+    }
+}
+
+/// The fabric of an endpoint.
+pub(crate) struct InFabric {
+    /// As it is written.
+    pub(crate) written: Maybe<Fabric>,
+    /// Which it is; `None`: what is written is none.
+    pub(crate) known: Option<Fabric>,
+}
+
+impl InFabric {
+    fn read(table: &Section<'_>) -> InFabric {
+        let written = table.text(&key::FABRIC, form::fabric);
+        let known = match &written {
+            Some(at) => Some(at.value),
+            None => (!table.has(&key::FABRIC)).then_some(Fabric::Memory),
+        };
+        InFabric { written, known }
+    }
+}
+
 /// What fronts and services have in common: a place in a fabric where peers arrive.
 pub(crate) struct Listener {
     pub(crate) name: Maybe<String>,
-    pub(crate) fabric: Maybe<Fabric>,
+    pub(crate) fabric: InFabric,
     pub(crate) listen: Maybe<String>,
     pub(crate) allow: Maybe<Peers>,
     pub(crate) transport: Transport,
@@ -265,10 +331,14 @@ pub(crate) struct Listener {
 impl Listener {
     fn read(table: &Section<'_>) -> Listener {
         table.require(&[&key::NAME, &key::LISTEN]);
+        let fabric = InFabric::read(table);
         Listener {
             name: table.text(&key::NAME, form::name),
-            fabric: table.text(&key::FABRIC, form::fabric),
-            listen: table.text(&key::LISTEN, form::name),
+            // In what form it is depends on the fabric.
+            listen: fabric
+                .known
+                .and_then(|it| table.text(&key::LISTEN, |text| form::door(text, it))),
+            fabric,
             allow: table.value(&key::PEERS, "a list", form::peers),
             transport: Transport::below(table),
         }
@@ -323,21 +393,23 @@ pub(crate) struct Back {
     pub(crate) listen: Maybe<SocketAddr>,
     pub(crate) allow: Maybe<Networks>,
     pub(crate) keepalive: Maybe<u32>,
-    pub(crate) fabric: Maybe<Fabric>,
-    pub(crate) upstream: Maybe<String>,
+    pub(crate) fabric: InFabric,
+    pub(crate) upstream: Maybe<Upstream>,
     pub(crate) transport: Transport,
 }
 
 impl Back {
     fn read(table: &Section<'_>) -> Back {
         table.require(&[&key::NAME, &key::TCP_LISTEN, &key::UPSTREAM]);
+        let fabric = InFabric::read(table);
+        let upstream = |it| table.text(&key::UPSTREAM, |text| form::upstream(text, it));
         Back {
             name: table.text(&key::NAME, form::name),
             listen: table.text(&key::TCP_LISTEN, form::listen),
             allow: table.value(&key::NETWORKS, "a list", form::networks),
             keepalive: table.integer(&key::KEEPALIVE),
-            fabric: table.text(&key::FABRIC, form::fabric),
-            upstream: table.text(&key::UPSTREAM, form::name),
+            upstream: fabric.known.and_then(upstream),
+            fabric,
             transport: Transport::below(table),
         }
     }
@@ -370,6 +442,21 @@ impl Export {
             directory: table.text(&key::DIRECTORY, form::directory),
             listen: table.text(&key::EXPORT_LISTEN, form::listen),
             read_only: table.flag(&key::READ_ONLY),
+        }
+    }
+}
+
+/// `[dpdk]`.
+pub(crate) struct Dpdk {
+    pub(crate) enabled: Maybe<bool>,
+    pub(crate) arguments: Maybe<Vec<String>>,
+}
+
+impl Dpdk {
+    fn read(table: &Section<'_>) -> Dpdk {
+        Dpdk {
+            enabled: table.flag(&key::DPDK_ENABLED),
+            arguments: table.value(&key::EAL_ARGS, "a list", form::eal_args),
         }
     }
 }

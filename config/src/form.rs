@@ -1,7 +1,7 @@
 //! Values with a form of their own: names, addresses, paths, lists.
 
 use crate::allow::{self, Networks, NotBlock, Peer, Peers};
-use crate::plan::{BackendAddress, Fabric, Programs};
+use crate::plan::{BackendAddress, Devices, Fabric, Programs, Upstream};
 use crate::reading::{Elements, NO_WORD, Reading, Refusal, number};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
@@ -45,7 +45,7 @@ pub(crate) fn fabric(text: &str) -> Result<Fabric, Refusal> {
         .collect();
     let remedy = format!("this build has {}", names.join(", "));
     let what = match text {
-        "verbs" | "iwarp-sctp" => "a fabric that this build does not have",
+        "iwarp-sctp" => "a fabric that this build does not have",
         _ => "no fabric of this name",
     };
     Err(Refusal::new(what, remedy))
@@ -66,12 +66,45 @@ pub(crate) fn listen(text: &str) -> Result<SocketAddr, Refusal> {
 
 /// `host:port`, `[IPv6]:port` or `export`.
 pub(crate) fn backend(text: &str) -> Result<BackendAddress, Refusal> {
-    let remedy = "write \"host:port\", such as \"nfs.example.net:2049\" or \"[::1]:2049\", \
-                  or \"export\"";
-    let refuse = |what: &str| Refusal::new(what, remedy);
     if text == "export" {
         return Ok(BackendAddress::Export);
     }
+    let remedy = "write \"host:port\", such as \"nfs.example.net:2049\" or \"[::1]:2049\", \
+                  or \"export\"";
+    let (host, port) = host_port(text, remedy)?;
+    Ok(BackendAddress::Tcp { host, port })
+}
+
+/// Where the upstream of a back is, in the form of its fabric.
+pub(crate) fn upstream(text: &str, fabric: Fabric) -> Result<Upstream, Refusal> {
+    let remedy =
+        "write \"host:port\", such as \"nfs.example.net:20049\" or \"[2001:db8::1]:20049\"";
+    match fabric {
+        Fabric::Memory => name(text).map(Upstream::Memory),
+        Fabric::Verbs => {
+            let (host, port) = host_port(text, remedy)?;
+            Ok(Upstream::Host { host, port })
+        }
+    }
+}
+
+/// Where peers arrive, in the form of the fabric.
+pub(crate) fn door(text: &str, fabric: Fabric) -> Result<String, Refusal> {
+    match fabric {
+        Fabric::Memory => name(text),
+        Fabric::Verbs => {
+            let address = text.parse::<SocketAddr>().map_err(|_| {
+                let remedy = "write \"IP:port\", such as \"[::]:20049\" for all devices";
+                Refusal::new("is no IP address with a port", remedy)
+            })?;
+            Ok(address.to_string())
+        }
+    }
+}
+
+/// `host:port` or `[IPv6]:port`.
+fn host_port(text: &str, remedy: &str) -> Result<(String, u16), Refusal> {
+    let refuse = |what: &str| Refusal::new(what, remedy);
     let (host, port) = text.rsplit_once(':').ok_or_else(|| refuse("has no port"))?;
     let port = port
         .parse::<u16>()
@@ -93,10 +126,42 @@ pub(crate) fn backend(text: &str) -> Result<BackendAddress, Refusal> {
     if bare.is_empty() || bare.len() > 253 || !bare.chars().all(label) {
         return Err(refuse("has no host name or address before the port"));
     }
-    Ok(BackendAddress::Tcp {
-        host: bare.to_owned(),
-        port,
-    })
+    Ok((bare.to_owned(), port))
+}
+
+/// `verbs.devices`.
+pub(crate) fn devices(value: &DeValue<'_>, elements: &Elements<'_>) -> Reading<Devices> {
+    match value {
+        DeValue::String(text) if text == "all" => Reading::Value(Devices::All),
+        DeValue::String(_) => {
+            let remedy = "give \"all\", or a list of device names";
+            Reading::Refused(Refusal::new(NO_WORD, remedy))
+        }
+        DeValue::Array(list) if list.is_empty() => {
+            Reading::Refused(Refusal::new("is empty", "list at least one device"))
+        }
+        DeValue::Array(list) => elements
+            .read(list, "a string", |entry| entry.as_str().map(name))
+            .map(Devices::Named),
+        _ => Reading::WrongType,
+    }
+}
+
+/// `verbs.gid_index`; `None`: by rule.
+pub(crate) fn gid_index(value: &DeValue<'_>, _: &Elements<'_>) -> Reading<Option<u8>> {
+    match value {
+        DeValue::String(text) if text == "auto" => Reading::Value(None),
+        DeValue::String(_) => {
+            let remedy = "give \"auto\", or a number of 0 to 255";
+            Reading::Refused(Refusal::new(NO_WORD, remedy))
+        }
+        DeValue::Integer(written) => {
+            let index = number(written).and_then(|number| u8::try_from(number).ok());
+            let refused = || Refusal::new("out of range", "give 0 to 255, or \"auto\"");
+            index.map(Some).ok_or_else(refused).into()
+        }
+        _ => Reading::WrongType,
+    }
 }
 
 /// An absolute path: a service has no working directory worth the name.
@@ -199,6 +264,47 @@ fn program(entry: &DeValue<'_>) -> Option<Result<u32, Refusal>> {
     )
 }
 
+/// Arguments of EAL that the appliance gives itself: which lcores there are.
+const DERIVED: [&str; 8] = [
+    "-c",
+    "-l",
+    "-s",
+    "-S",
+    "--lcores",
+    "--main-lcore",
+    "--master-lcore",
+    "--service-corelist",
+];
+/// The longest argument of EAL, in octets.
+const ARGUMENT_MAX: usize = 1024;
+
+/// The arguments of EAL. They may repeat: `-a` does for each device.
+pub(crate) fn eal_args(value: &DeValue<'_>, elements: &Elements<'_>) -> Reading<Vec<String>> {
+    let Some(list) = value.as_array() else {
+        return Reading::WrongType;
+    };
+    elements.each(list, "a string", |entry, _| entry.as_str().map(eal_arg))
+}
+
+fn eal_arg(text: &str) -> Result<String, Refusal> {
+    if text.is_empty() || text.len() > ARGUMENT_MAX || text.contains('\0') {
+        let what = format!("is not 1 to {ARGUMENT_MAX} octets without a zero among them");
+        return Err(Refusal::new(what, "remove it"));
+    }
+    let derived = DERIVED.iter().find(|name| match text.strip_prefix(**name) {
+        None => false,
+        // Short ones may have their value behind them without a gap.
+        Some(rest) => rest.is_empty() || rest.starts_with('=') || !name.starts_with("--"),
+    });
+    match derived {
+        None => Ok(text.to_owned()),
+        Some(_) => Err(Refusal::new(
+            "says which lcores there are",
+            "remove it, and say so in runtime.lcores",
+        )),
+    }
+}
+
 /// `runtime.lcores`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lcores {
@@ -295,6 +401,24 @@ mod tests {
         }
         for bad in ["[]:1", "[nfs]:1", "[::1:1", "nfs/x:1"] {
             assert!(backend(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_eal_name_no_lcores() {
+        for good in [
+            "-m",
+            "512",
+            "--no-huge",
+            "--log-level=debug",
+            "--lcores-not",
+            "-a",
+        ] {
+            assert_eq!(eal_arg(good).as_deref(), Ok(good));
+        }
+        let derived = ["-l", "-l0-3", "-c", "-cff", "--lcores=0@1", "--main-lcore"];
+        for bad in derived.into_iter().chain(["", "a\0b"]) {
+            assert!(eal_arg(bad).is_err(), "{bad}");
         }
     }
 

@@ -8,7 +8,7 @@
 //! Sizes are octets, times are [`Duration`]s, every default has been filled in.
 
 use crate::allow::{Networks, Peers};
-use crate::budget::Budget;
+use crate::budget::{self, Budget};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,8 +31,40 @@ pub struct Plan {
     pub services: Vec<Service>,
     /// The embedded NFSv3 server.
     pub export: Option<Export>,
+    /// How DPDK is started, in builds that have it; `None`: nothing was said of it.
+    pub dpdk: Option<Dpdk>,
+    /// The fabric of all fronts, backs and services: one process has one.
+    pub fabric: Fabric,
+    /// How RDMA devices are used, where that is the fabric.
+    pub verbs: Verbs,
     /// What the above costs in memory, for each lcore and in total.
     pub budget: Budget,
+}
+
+impl Plan {
+    /// How each endpoint speaks, in the order fronts, backs, services.
+    pub fn transports(&self) -> impl Iterator<Item = &Transport> {
+        let fronts = self.fronts.iter().map(|it| &it.transport);
+        let backs = self.backs.iter().map(|it| &it.transport);
+        let services = self.services.iter().map(|it| &it.transport);
+        fronts.chain(backs).chain(services)
+    }
+
+    /// Each endpoint's name, and how it speaks, to be changed; [`Plan::reckon`] afterwards.
+    pub fn transports_mut(&mut self) -> impl Iterator<Item = (&str, &mut Transport)> {
+        let fronts = self.fronts.iter_mut();
+        let fronts = fronts.map(|it| (it.name.as_str(), &mut it.transport));
+        let backs = self.backs.iter_mut();
+        let backs = backs.map(|it| (it.name.as_str(), &mut it.transport));
+        let services = self.services.iter_mut();
+        let services = services.map(|it| (it.name.as_str(), &mut it.transport));
+        fronts.chain(backs).chain(services)
+    }
+
+    /// Reckons the budget anew, after what it depends on has been changed.
+    pub fn reckon(&mut self) {
+        self.budget = budget::of(self);
+    }
 }
 
 /// `[runtime]`: lcores, memory and connections.
@@ -75,6 +107,25 @@ pub enum Hugepages {
     Off,
 }
 
+/// `[dpdk]`: how builds with DPDK start it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dpdk {
+    /// Lcores run on workers of EAL, in its memory.
+    pub enabled: bool,
+    /// Arguments of EAL, without those that are derived. None of them names lcores.
+    pub eal_args: Vec<String>,
+}
+
+impl Default for Dpdk {
+    /// EAL, and none of its drivers: the appliance uses no device through it.
+    fn default() -> Dpdk {
+        Dpdk {
+            enabled: true,
+            eal_args: vec!["--no-pci".to_owned()],
+        }
+    }
+}
+
 /// `[metrics]`: counters as Prometheus text over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metrics {
@@ -88,17 +139,20 @@ pub struct Metrics {
 pub enum Fabric {
     /// Between endpoints of this process.
     Memory,
+    /// RDMA devices, by rdma-core.
+    Verbs,
 }
 
 impl Fabric {
     /// The fabrics of this build.
-    pub const ALL: &'static [Fabric] = &[Fabric::Memory];
+    pub const ALL: &'static [Fabric] = &[Fabric::Memory, Fabric::Verbs];
 
     /// The name the configuration knows it by.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Fabric::Memory => "memory",
+            Fabric::Verbs => "verbs",
         }
     }
 
@@ -107,6 +161,7 @@ impl Fabric {
     pub fn locks_memory(self) -> bool {
         match self {
             Fabric::Memory => false,
+            Fabric::Verbs => true,
         }
     }
 }
@@ -115,6 +170,50 @@ impl fmt::Display for Fabric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// `[verbs]`: how RDMA devices are used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verbs {
+    /// Which devices.
+    pub devices: Devices,
+    /// The entry of a port's GID table to use; `None`: by rule, RoCE version two and the family
+    /// of the address.
+    pub gid_index: Option<u8>,
+    /// How memory is shown to a peer.
+    pub expose: Expose,
+    /// RDMA Reads in flight on a connection, each way.
+    pub read_depth: u8,
+    /// Times the device sends again what is not acknowledged.
+    pub retry_count: u8,
+    /// Times it sends again what found no receive; 7: for ever.
+    pub rnr_retry: u8,
+    /// How long a peer without a receive has us wait, as the code of IBTA 9.7.5.2.8.
+    pub min_rnr_timer: u8,
+    /// How long finding an address, and the way to it, may take, each.
+    pub resolve_timeout: Duration,
+}
+
+/// RDMA devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Devices {
+    /// All that are there.
+    All,
+    /// These, by the names rdma-core gives them.
+    Named(Vec<String>),
+}
+
+/// How memory is shown to a peer for one Call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expose {
+    /// By memory windows where the device has them, else by a region.
+    Auto,
+    /// By a memory window of type two, bound on the connection's own queue pair.
+    Window,
+    /// By a region, registered for the Call and taken away after it.
+    Region,
+    /// By the one region of the whole arena, whose handle the peer then has for good.
+    Arena,
 }
 
 /// `[[front]]`: peers arrive by RPC-over-RDMA, their calls go to TCP backends.
@@ -190,10 +289,7 @@ pub enum BackendAddress {
 impl fmt::Display for BackendAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BackendAddress::Tcp { host, port } if host.contains(':') => {
-                write!(f, "[{host}]:{port}")
-            }
-            BackendAddress::Tcp { host, port } => write!(f, "{host}:{port}"),
+            BackendAddress::Tcp { host, port } => host_port(f, host, *port),
             BackendAddress::Export => f.write_str("export"),
         }
     }
@@ -221,11 +317,41 @@ pub struct Back {
     pub keepalive: Option<Duration>,
     /// The fabric that leads to the upstream.
     pub fabric: Fabric,
-    /// The address of the upstream, in the fabric's own form. In the memory fabric a front or a
-    /// service of this plan listens there.
-    pub upstream: String,
+    /// Where that is.
+    pub upstream: Upstream,
     /// How to speak to the upstream.
     pub transport: Transport,
+}
+
+/// Where the upstream of a back listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upstream {
+    /// In the memory fabric: the address of a front or a service of this plan.
+    Memory(String),
+    /// In a fabric with IP addresses; the host is a name, to be resolved at each connection, or
+    /// a number.
+    Host {
+        /// Without the brackets of IPv6.
+        host: String,
+        /// Not zero.
+        port: u16,
+    },
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Upstream::Memory(name) => f.write_str(name),
+            Upstream::Host { host, port } => host_port(f, host, *port),
+        }
+    }
+}
+
+fn host_port(f: &mut fmt::Formatter<'_>, host: &str, port: u16) -> fmt::Result {
+    match host.contains(':') {
+        true => write!(f, "[{host}]:{port}"),
+        false => write!(f, "{host}:{port}"),
+    }
 }
 
 /// `[[service]]`: a listener of the built-in benchmark program.

@@ -3,8 +3,8 @@
 use crate::budget::{Cost, MIB, mebibytes};
 use crate::form::ranges;
 use crate::plan::{
-    Back, Backend, Backward, Front, Idle, Plan, Programs, Service, SourcePort, Transport,
-    VersionMax,
+    Back, Backend, Backward, Devices, Dpdk, Expose, Fabric, Front, Idle, Plan, Programs, Service,
+    SourcePort, Transport, VersionMax,
 };
 use crate::words::Word;
 use std::fmt::{self, Write};
@@ -19,6 +19,9 @@ impl Plan {
         let mut sheet = Sheet::default();
         self.print_runtime(&mut sheet);
         self.print_memory(&mut sheet);
+        if self.fabric == Fabric::Verbs {
+            self.print_verbs(&mut sheet);
+        }
         self.print_endpoints(&mut sheet);
         sheet.text
     }
@@ -55,6 +58,9 @@ impl Plan {
             .as_ref()
             .map(|socket| socket.display().to_string());
         sheet.row("status", status.unwrap_or_else(|| "off".to_owned()));
+        if let Some(dpdk) = &self.dpdk {
+            sheet.row("dpdk", eal(dpdk));
+        }
     }
 
     fn print_memory(&self, sheet: &mut Sheet) {
@@ -93,6 +99,46 @@ impl Plan {
         );
     }
 
+    fn print_verbs(&self, sheet: &mut Sheet) {
+        let verbs = &self.verbs;
+        sheet.head("verbs");
+        let devices = match &verbs.devices {
+            Devices::All => "all that are there".to_owned(),
+            Devices::Named(names) => names.join(", "),
+        };
+        sheet.row("devices", devices);
+        let gid = verbs.gid_index.map(|index| format!("entry {index}"));
+        let by_rule = || "RoCE version two, in the family of the address".to_owned();
+        sheet.row("GID", gid.unwrap_or_else(by_rule));
+        let expose = match verbs.expose {
+            Expose::Auto => "by memory windows where the device has them, else by regions",
+            Expose::Window => "by memory windows",
+            Expose::Region => "by regions registered for each Call",
+            Expose::Arena => "ALL MEMORY OF AN LCORE, to every peer it is connected with",
+        };
+        sheet.row("exposure", expose);
+        sheet.row(
+            "reads",
+            format!("{} RDMA Reads in flight on a connection", verbs.read_depth),
+        );
+        let rnr = match verbs.rnr_retry {
+            7 => "for ever".to_owned(),
+            times => format!("{times} times"),
+        };
+        sheet.row(
+            "retries",
+            format!(
+                "{} times; without a receive {rnr}, after timer code {}",
+                verbs.retry_count, verbs.min_rnr_timer
+            ),
+        );
+        let timeout = time(verbs.resolve_timeout);
+        sheet.row(
+            "resolution",
+            format!("address and way within {timeout} each"),
+        );
+    }
+
     fn print_endpoints(&self, sheet: &mut Sheet) {
         for back in &self.backs {
             print_back(sheet, back);
@@ -119,6 +165,15 @@ impl Plan {
                 format!("NFS and MOUNT version 3 on TCP {}", tcp(export.listen)),
             );
         }
+    }
+}
+
+/// How builds with DPDK start it.
+fn eal(dpdk: &Dpdk) -> String {
+    match (dpdk.enabled, dpdk.eal_args.join(" ").as_str()) {
+        (false, _) => "off".to_owned(),
+        (true, "") => "EAL, in builds that have it".to_owned(),
+        (true, arguments) => format!("EAL with {arguments}, in builds that have it"),
     }
 }
 

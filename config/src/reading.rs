@@ -71,13 +71,29 @@ impl Elements<'_> {
         expected: &str,
         read: impl Fn(&DeValue<'_>) -> Option<Result<T, Refusal>>,
     ) -> Reading<Vec<T>> {
+        self.each(list, expected, |element, before| {
+            let result = read(element)?;
+            Some(result.and_then(|value| match before.contains(&value) {
+                true => Err(Refusal::new(
+                    "is in the list twice",
+                    "remove one of the two",
+                )),
+                false => Ok(value),
+            }))
+        })
+    }
+
+    /// The same for elements that may be in the list twice. `read` gets those before it as well.
+    pub(crate) fn each<T>(
+        &self,
+        list: &DeArray<'_>,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>, &[T]) -> Option<Result<T, Refusal>>,
+    ) -> Reading<Vec<T>> {
         let mut values = Vec::new();
         let mut good = true;
         for element in list {
-            let refusal = match read(element.get_ref()) {
-                Some(Ok(value)) if values.contains(&value) => {
-                    Refusal::new("is in the list twice", "remove one of the two")
-                }
+            let refusal = match read(element.get_ref(), &values) {
                 Some(Ok(value)) => {
                     values.push(value);
                     continue;

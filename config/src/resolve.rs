@@ -5,12 +5,13 @@
 
 use crate::Machine;
 use crate::allow::{Networks, Peers};
-use crate::budget::{self, Budget, MIB};
+use crate::budget::{Budget, MIB};
 use crate::file::{self, File, Maybe};
 use crate::form::{self, Lcores};
 use crate::plan::{
-    Back, Backend, BackendAddress, Backward, Export, Fabric, Front, Idle, KeptReplies, Limits,
-    Metrics, Plan, Programs, Properties, Runtime, Service, Transport, VersionMax,
+    Back, Backend, BackendAddress, Backward, Devices, Dpdk, Export, Fabric, Front, Idle,
+    KeptReplies, Limits, Metrics, Plan, Programs, Properties, Runtime, Service, Transport,
+    Upstream, Verbs, VersionMax,
 };
 use crate::schema::{self as key, Key};
 use crate::words::{IdleWord, Word};
@@ -31,9 +32,12 @@ pub(crate) fn plan(file: &File, machine: &Machine) -> Plan {
         backs: file.backs.iter().map(|it| back(it, base)).collect(),
         services: file.services.iter().map(|it| service(it, base)).collect(),
         export: file.export.as_ref().map(export),
+        fabric: file.fabrics().next().map_or(Fabric::Memory, fabric),
+        verbs: verbs(&file.verbs),
+        dpdk: file.dpdk.as_ref().map(dpdk),
         budget: Budget::default(),
     };
-    plan.budget = budget::of(&plan);
+    plan.reckon();
     plan
 }
 
@@ -87,6 +91,27 @@ fn export(it: &file::Export) -> Export {
     }
 }
 
+fn dpdk(it: &file::Dpdk) -> Dpdk {
+    let default = Dpdk::default();
+    Dpdk {
+        enabled: flag(&it.enabled, &key::DPDK_ENABLED),
+        eal_args: value(&it.arguments).unwrap_or(default.eal_args),
+    }
+}
+
+fn verbs(it: &file::Verbs) -> Verbs {
+    Verbs {
+        devices: value(&it.devices).unwrap_or(Devices::All),
+        gid_index: value(&it.gid_index).unwrap_or(None),
+        expose: word(&it.expose, &key::EXPOSE),
+        read_depth: tiny(&it.read_depth, &key::READ_DEPTH),
+        retry_count: tiny(&it.retry_count, &key::RETRY_COUNT),
+        rnr_retry: tiny(&it.rnr_retry, &key::RNR_RETRY),
+        min_rnr_timer: tiny(&it.min_rnr_timer, &key::MIN_RNR_TIMER),
+        resolve_timeout: milliseconds(&it.resolve_timeout, &key::RESOLVE_TIMEOUT),
+    }
+}
+
 fn front(it: &file::Front, base: &file::Transport) -> Front {
     let listener = &it.listener;
     Front {
@@ -122,7 +147,7 @@ fn back(it: &file::Back, base: &file::Transport) -> Back {
             .map_or_else(Networks::loopback, |at| at.value.clone()),
         keepalive: keepalive(&it.keepalive),
         fabric: fabric(&it.fabric),
-        upstream: written(&it.upstream),
+        upstream: value(&it.upstream).unwrap_or_else(|| Upstream::Memory(String::new())),
         transport: transport(&it.transport, base),
     }
 }
@@ -201,6 +226,11 @@ fn small(at: &Maybe<u32>, key: &Key) -> u16 {
     u16::try_from(number(at, key)).unwrap_or(u16::MAX)
 }
 
+/// A number whose range ends below 2^8.
+fn tiny(at: &Maybe<u32>, key: &Key) -> u8 {
+    u8::try_from(number(at, key)).unwrap_or(u8::MAX)
+}
+
 fn flag(at: &Maybe<bool>, key: &Key) -> bool {
     value(at).unwrap_or_else(|| key.default_flag())
 }
@@ -209,8 +239,8 @@ fn word<W: Word>(at: &Maybe<W>, key: &Key) -> W {
     value(at).unwrap_or_else(|| key.default_word())
 }
 
-fn fabric(at: &Maybe<Fabric>) -> Fabric {
-    value(at).unwrap_or(Fabric::Memory)
+fn fabric(it: &file::InFabric) -> Fabric {
+    it.known.unwrap_or(Fabric::Memory)
 }
 
 /// The address that is written, or the key's default; no key's default is anything else.
@@ -258,6 +288,13 @@ mod tests {
                 panic!("{}", key.name)
             };
             assert!(u16::try_from(max).is_ok(), "{}", key.name);
+        }
+        let tiny = [&key::READ_DEPTH, &key::RETRY_COUNT, &key::RNR_RETRY];
+        for key in tiny.into_iter().chain([&key::MIN_RNR_TIMER]) {
+            let key::Kind::Integer { max, .. } = key.kind else {
+                panic!("{}", key.name)
+            };
+            assert!(u8::try_from(max).is_ok(), "{}", key.name);
         }
     }
 }

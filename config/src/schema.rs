@@ -4,12 +4,16 @@
 //! messages list from it, and the reference in `config/README.md` is printed from it.
 
 mod appliance;
+mod dpdk;
 mod endpoints;
 mod transport;
+mod verbs;
 
 pub(crate) use appliance::*;
+pub(crate) use dpdk::*;
 pub(crate) use endpoints::*;
 pub(crate) use transport::*;
+pub(crate) use verbs::*;
 
 use crate::words::Word;
 
@@ -191,9 +195,11 @@ pub(crate) static ROOT: Table = Table {
         &METRICS_TABLE,
         &STATUS_TABLE,
         &TRANSPORT_TABLE,
+        &VERBS_TABLE,
         &FRONT_TABLES,
         &BACK_TABLES,
         &SERVICE_TABLES,
         &EXPORT_TABLE,
+        &DPDK_TABLE,
     ],
 };

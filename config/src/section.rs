@@ -80,6 +80,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether there is anything under this key, good or not.
+    pub(crate) fn has(&self, key: &'static Key) -> bool {
+        self.table.contains_key(key.name)
+    }
+
     /// A number in the key's range.
     pub(crate) fn integer(&self, key: &'static Key) -> Option<At<u32>> {
         let Kind::Integer {

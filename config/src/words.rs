@@ -1,6 +1,6 @@
 //! Values that are one of a few words.
 
-use crate::plan::{Backward, Hugepages, SourcePort};
+use crate::plan::{Backward, Expose, Hugepages, SourcePort};
 
 /// A value that is one of a few words.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -53,6 +53,15 @@ impl Word for SourcePort {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("any", SourcePort::Any),
         ("privileged", SourcePort::Privileged),
+    ];
+}
+
+impl Word for Expose {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Expose::Auto),
+        ("window", Expose::Window),
+        ("region", Expose::Region),
+        ("arena", Expose::Arena),
     ];
 }
 

@@ -1,6 +1,8 @@
 //! Each file of `config/examples` makes a plan, and the plan is the one it describes.
 
-use rpcrdma_config::plan::{BackendAddress, Idle, Programs, SourcePort, VersionMax};
+use rpcrdma_config::plan::{
+    BackendAddress, Devices, Expose, Fabric, Idle, Programs, SourcePort, Upstream, VersionMax,
+};
 use rpcrdma_config::{EMBEDDED, Machine, Plan, embedded, load, parse, reference};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -31,7 +33,7 @@ fn each_example_makes_a_plan() {
         assert!(plan.budget.shared_bytes().is_some(), "{name}");
         seen += 1;
     }
-    assert_eq!(seen, 6);
+    assert_eq!(seen, 8);
 }
 
 #[test]
@@ -44,7 +46,10 @@ fn the_embedded_plan_needs_no_port_and_no_right() {
     assert_eq!(plan.export.as_ref().unwrap().listen.port(), 0);
     assert_eq!(plan.backs[0].listen.port(), 0);
     assert!(plan.backs[0].listen.ip().is_loopback());
-    assert_eq!(plan.backs[0].upstream, plan.fronts[0].listen);
+    assert_eq!(
+        plan.backs[0].upstream,
+        Upstream::Memory(plan.fronts[0].listen.clone())
+    );
     assert_eq!(plan.budget.memlock_bytes, 0);
     for program in [100_003, 100_005] {
         let backend = &plan.fronts[0].backends[plan.fronts[0].backend_of(program).unwrap()];
@@ -96,6 +101,26 @@ fn an_external_server_gets_its_programs() {
 }
 
 #[test]
+fn rdma_devices_are_named_or_all() {
+    let plan = example("verbs-front.toml");
+    assert_eq!(plan.fabric, Fabric::Verbs);
+    assert_eq!(plan.fronts[0].listen, "[::]:20049");
+    assert_eq!(plan.verbs.devices, Devices::All);
+    assert_eq!(plan.verbs.expose, Expose::Auto);
+    assert_eq!(plan.budget.memlock_bytes, plan.budget.total_bytes);
+    let may = |peer: &str| {
+        let allow = &plan.fronts[0].allow;
+        allow.permits(peer.parse::<IpAddr>().unwrap())
+    };
+    assert!(may("192.0.2.77") && !may("192.0.3.1") && !may("127.0.0.1"));
+
+    let plan = example("verbs-back.toml");
+    assert_eq!(plan.backs[0].upstream.to_string(), "nfs.example.net:20049");
+    let named = Devices::Named(vec!["mlx5_0".to_owned(), "mlx5_1".to_owned()]);
+    assert_eq!(plan.verbs.devices, named);
+}
+
+#[test]
 fn an_endpoint_overrides_the_common_transport_key_by_key() {
     let plan = example("version-one.toml");
     assert_eq!(plan.fronts[0].transport.version_max, VersionMax::One);
@@ -140,6 +165,7 @@ const BARE: &str = r#"
     listen = "benchmark"
     [export]
     directory = "/srv/rpcrdmad"
+    [dpdk]
 "#;
 
 #[test]

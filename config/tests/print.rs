@@ -19,6 +19,8 @@ fn each_plan_prints_as_recorded() {
         "service",
         "minimal",
         "every-key",
+        "verbs-front",
+        "verbs-back",
     ] {
         let example = home.join("examples").join(name).with_extension("toml");
         let plan = load(&example, &machine).unwrap_or_else(|error| panic!("{error}"));

@@ -11,12 +11,14 @@ pub const VERSION: &str = concat!(
     ")"
 );
 
-/// What `--version` says: version, commit, and the fabrics built in.
+/// What `--version` says: version, commit, the fabrics and whatever else is built in.
 #[must_use]
 pub fn long() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let fabrics: Vec<_> = Fabric::ALL.iter().map(|fabric| fabric.name()).collect();
-        format!("{VERSION}\nfabrics: {}", fabrics.join(", "))
+        let dpdk = crate::dpdk::version().map(|dpdk| format!("\n{dpdk}"));
+        let dpdk = dpdk.unwrap_or_default();
+        format!("{VERSION}\nfabrics: {}{dpdk}", fabrics.join(", "))
     });
     &TEXT
 }

@@ -1,16 +1,20 @@
 //! Each file of `config/examples` is run: started, called through its back, drained.
 //!
 //! Ports that a file fixes are left to the system here, servers elsewhere are one of this test,
-//! and a directory is a scratch one. Everything else is as in the file.
+//! and a directory is a scratch one. Everything else is as in the file, but for the fabric: all
+//! run on that of memory here, where any text is an address.
 
 #[path = "support/mod.rs"]
 mod support;
 
-use rpcrdma_config::plan::{BackendAddress, SourcePort};
+use rpcrdma_config::allow::Peers;
+use rpcrdma_config::plan::{BackendAddress, SourcePort, Upstream};
 use rpcrdma_config::{Plan, load};
 use std::path::{Path, PathBuf};
 use support::appliance::{Appliance, machine};
-use support::octets::{BENCHMARK, NFS, call, success, word, words};
+
+use support::octets::{BENCHMARK, NFS, One, Two, call, head, success, word, words};
+use support::peer::Peer;
 use support::tcp::{Server, Stream, nfs_null, opaque};
 
 const MOUNT: u32 = 100_005;
@@ -106,6 +110,8 @@ fn no_example_is_left_out() {
         "minimal.toml",
         "nfs-server.toml",
         "service.toml",
+        "verbs-back.toml",
+        "verbs-front.toml",
         "version-one.toml",
     ];
     assert_eq!(names, run_below);
@@ -175,6 +181,64 @@ fn version_one() {
         assert_eq!(versions(appliance), [Some(1); 2], "fallen back");
         assert_eq!(appliance.state().counter("fallbacks"), 1);
     });
+}
+
+#[test]
+fn verbs_front() {
+    let server = Server::new();
+    let mut plan = plan("verbs-front.toml", &server, Path::new(""));
+    plan.fronts[0].allow = Peers::local();
+    let appliance = Appliance::of(plan);
+    let mut peer = Peer::new(&appliance);
+    peer.connect("[::]:20049");
+    peer.send(&head(One, XID).with(&nfs_null(XID)));
+    let mut backend = server.accept();
+    assert_eq!(backend.record(), Some(nfs_null(XID)));
+    backend.send(&success(XID));
+    let reply = head(One, XID).credits(64);
+    assert_eq!(peer.answer(), reply.with(&success(XID)));
+    // Version two is not spoken here: the range that is.
+    peer.send(&head(Two, XID).with(&nfs_null(XID)));
+    assert_eq!(peer.answer(), words(&[XID, 2, 64, 4, 1, 1, 1]));
+    peer.leave();
+    appliance.end();
+}
+
+#[test]
+fn verbs_front_lets_no_stranger_in() {
+    let server = Server::new();
+    let appliance = Appliance::of(plan("verbs-front.toml", &server, Path::new("")));
+    let mut peer = Peer::new(&appliance);
+    let asked = peer.ask("[::]:20049", 1, &[]);
+    let reason = peer.until_rejected(asked);
+    assert!(reason.contains("allow list"), "{reason}");
+    appliance.end();
+}
+
+#[test]
+fn verbs_back() {
+    let server = Server::new();
+    let mut plan = plan("verbs-back.toml", &server, Path::new(""));
+    plan.backs[0].upstream = Upstream::Host {
+        host: "127.0.0.1".to_owned(),
+        port: 20049,
+    };
+    let mut front = load(&path("verbs-front.toml"), &machine()).expect("an example");
+    front.fronts[0].listen = "127.0.0.1:20049".to_owned();
+    front.fronts[0].allow = Peers::local();
+    let BackendAddress::Tcp { port, .. } = &mut front.fronts[0].backends[0].address else {
+        panic!("a server elsewhere");
+    };
+    *port = server.address().port();
+    front.fronts[0].backends[0].source_port = SourcePort::Any;
+    plan.fronts = front.fronts;
+    plan.reckon();
+    let appliance = Appliance::of(plan);
+    let mut client = Stream::to(appliance.back());
+    let _backend = is_passed_on(&mut client, &server, NFS);
+    assert_eq!(versions(&appliance), [Some(1); 2], "fallen back");
+    client.close();
+    appliance.end();
 }
 
 /// A client whose Call is with a server when the drain begins gets its answer before the end.

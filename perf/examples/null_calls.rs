@@ -3,6 +3,7 @@
 //! call at a time on one connection unless told otherwise. With a thousand connections and
 //! `--cache-sim=yes` it is cache misses that are worth counting.
 
+use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Wanted};
 use rpcrdma_perf::workload::Workload;
 use rpcrdma_wire::Version;
@@ -19,13 +20,14 @@ fn main() -> anyhow::Result<()> {
         ),
         _ => anyhow::bail!("usage: null_calls COUNT [DEPTH [CONNECTIONS]]"),
     };
-    let mut bed = Bed::by_hand(Wanted {
+    let wanted = Wanted {
         workload: Workload::Null,
         depth,
         connections,
         lcores: 1,
         version: Version::Two,
-    })?;
+    };
+    let mut bed = Bed::by_hand(wanted, MemoryFabric::new(), "null")?;
     bed.turn_until(calls);
     let measured = bed.finish()?;
     println!("{} calls, {} errors", measured.calls, measured.errors);

@@ -8,7 +8,8 @@ use crate::report::Floor;
 use anyhow::{Context, Result, anyhow};
 use core_affinity::{CoreId, get_core_ids, set_for_current};
 use hdrhistogram::Histogram;
-use rpcrdma_memory::floor::{memcpy_bytes_per_second, send_receive_ping_pong};
+use rpcrdma_fabric::connect::Fabric;
+use rpcrdma_fabric::floor::{memcpy_bytes_per_second, send_receive_ping_pong};
 use rpcrdma_wire::plain::PLAIN_BYTES;
 use rpcrdma_wire::rpc::CALL_BYTES;
 use std::time::Duration;
@@ -25,15 +26,23 @@ const BLOCKS: u16 = 8;
 const NO_PAYLOAD_BYTES: u32 = 1 << 20;
 
 /// Measures it: a raw ping-pong of messages as long as a NULL call's, where there are two
-/// processors for it, and a copy of the workload's working set.
+/// processors for it and an address where the fabric meets itself, and a copy of the workload's
+/// working set. The fabric that `make` makes is for this alone.
 ///
 /// # Errors
 ///
-/// There is no memory for it.
-pub fn measure(wanted: &Wanted) -> Result<Floor> {
+/// There is no memory for it, or no connection.
+pub fn measure<F: Fabric>(
+    wanted: &Wanted,
+    make: impl Fn() -> Result<F> + Sync,
+    address: Option<&str>,
+) -> Result<Floor> {
     let cores = get_core_ids().unwrap_or_default();
-    let latency_ns_p50 = match cores.as_slice() {
-        [near, far, ..] => Some(apart(|| ping_pong([*near, *far]))?),
+    let latency_ns_p50 = match (cores.as_slice(), address) {
+        ([near, far, ..], Some(address)) => {
+            let job = || ping_pong(&mut make()?, address, [*near, *far]);
+            Some(apart(job)?)
+        }
         _ => None,
     };
     let (octets, blocks) = working_set(wanted);
@@ -57,10 +66,12 @@ fn working_set(wanted: &Wanted) -> (u32, u32) {
 }
 
 /// The median of a Send and Receive there and back, nanoseconds.
-fn ping_pong(cores: [CoreId; 2]) -> Result<u64> {
+fn ping_pong<F: Fabric>(fabric: &mut F, address: &str, cores: [CoreId; 2]) -> Result<u64> {
     let mut rounds = Histogram::<u64>::new(3).map_err(|error| anyhow!("{error:?}"))?;
     let octets = u32::try_from(MESSAGE_BYTES)?;
     send_receive_ping_pong(
+        fabric,
+        address,
         octets,
         ROUNDS,
         |end| pin(cores.get(end)),
@@ -96,6 +107,7 @@ fn whole(rate: f64) -> u64 {
 mod tests {
     use super::*;
     use crate::workload::Workload;
+    use rpcrdma_memory::MemoryFabric;
     use rpcrdma_wire::Version;
 
     fn wanted(workload: Workload, depth: u16) -> Wanted {
@@ -119,9 +131,14 @@ mod tests {
 
     #[test]
     fn a_floor_has_figures() {
-        let floor = measure(&wanted(Workload::Read(4096), 1)).expect("memory");
+        let make = || Ok(MemoryFabric::new());
+        let wanted = wanted(Workload::Read(4096), 1);
+        let floor = measure(&wanted, make, Some("floor")).expect("memory");
         assert!(floor.memcpy_bytes_per_second > 0);
         let two = get_core_ids().is_some_and(|cores| cores.len() > 1);
         assert_eq!(floor.latency_ns_p50.is_some_and(|ns| ns > 0), two);
+        // Where the fabric does not meet itself there is no round trip to take.
+        let floor = measure(&wanted, make, None).expect("memory");
+        assert_eq!(floor.latency_ns_p50, None);
     }
 }

@@ -13,6 +13,7 @@ pub mod bed;
 pub mod ends;
 pub mod floor;
 pub mod load;
+pub mod nfs;
 pub mod progress;
 pub mod report;
 pub mod workload;

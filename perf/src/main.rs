@@ -4,8 +4,9 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::args::{Args, Command, Run};
-use rpcrdma_perf::bed::Bed;
+use rpcrdma_perf::bed::{Bed, Place};
 use rpcrdma_perf::load::Order;
 use rpcrdma_perf::report::{Conditions, Report, write_log};
 use rpcrdma_perf::{floor, progress};
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 /// How long Calls are made before any is measured.
 const WARM_UP: Duration = Duration::from_millis(300);
+
+/// The name of the service in the memory fabric.
+const SERVICE: &str = "rpcrdma-perf";
 
 fn main() -> ExitCode {
     let Command::Run(run) = Args::parse().command;
@@ -44,9 +48,9 @@ fn measure(run: &Run) -> Result<u64> {
     let hdr = run.hdr.as_deref().map(create).transpose()?;
     let progress = progress::Progress::new(run.seconds);
     progress.say("measuring the floor");
-    let floor = floor::measure(&wanted)?;
+    let floor = floor::measure(&wanted, || Ok(MemoryFabric::new()), Some(SERVICE))?;
     progress.say("connecting");
-    let mut bed = Bed::on_threads(wanted)?;
+    let mut bed = Bed::on_threads(wanted, MemoryFabric::new(), Place::Here(SERVICE.into()))?;
     bed.run_for(WARM_UP, |_| progress.say("warming up"));
     bed.order_loads(Order::Measure)?;
     let time = Duration::from_secs_f64(run.seconds);

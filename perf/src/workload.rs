@@ -1,5 +1,7 @@
-//! What is called: the procedures of the built-in program, as Calls laid out in the arena.
+//! What is called: the procedures of the built-in program, or of NFS, as Calls laid out in the
+//! arena.
 
+use crate::nfs;
 use arrayvec::ArrayVec;
 use rpcrdma_engine::{Io, MAX_RESULTS, Part, Span};
 use rpcrdma_fabric::pool::LONGEST;
@@ -27,6 +29,8 @@ pub enum Workload {
     Read(u32),
     /// WRITE of so many octets, by Read chunk where they do not fit inline.
     Write(u32),
+    /// A procedure of NFS, on a server that has it.
+    Nfs(nfs::Work),
 }
 
 impl Workload {
@@ -37,6 +41,7 @@ impl Workload {
             Workload::Null => 0,
             Workload::Echo(size) => u64::from(size) * 2,
             Workload::Read(size) | Workload::Write(size) => size.into(),
+            Workload::Nfs(work) => work.block_bytes().into(),
         }
     }
 
@@ -46,6 +51,7 @@ impl Workload {
         match self {
             Workload::Null => 0,
             Workload::Echo(size) | Workload::Read(size) | Workload::Write(size) => size,
+            Workload::Nfs(work) => work.block_bytes(),
         }
     }
 
@@ -57,6 +63,7 @@ impl Workload {
             Workload::Echo(_) => "echo",
             Workload::Read(_) => "read",
             Workload::Write(_) => "write",
+            Workload::Nfs(work) => work.name(),
         }
     }
 
@@ -68,6 +75,7 @@ impl Workload {
             Workload::Echo(size) => CALL + 4 + padded(size),
             Workload::Read(_) => CALL + 8,
             Workload::Write(size) => CALL + WRITE_HEAD + padded(size),
+            Workload::Nfs(work) => work.call_bytes(),
         }
     }
 
@@ -76,6 +84,7 @@ impl Workload {
     pub fn result_bytes(self) -> Option<u32> {
         match self {
             Workload::Read(size) => Some(size),
+            Workload::Nfs(work) => work.result_bytes(),
             _ => None,
         }
     }
@@ -88,6 +97,7 @@ impl Workload {
             Workload::Echo(size) => REPLY + 4 + padded(size),
             Workload::Read(_) => REPLY + 4,
             Workload::Write(_) => REPLY + 8,
+            Workload::Nfs(work) => work.reply_bytes(),
         }
     }
 
@@ -120,6 +130,7 @@ impl Workload {
                 0,
             ),
             Workload::Write(size) => (program::WRITE, [0, size].into_iter().collect(), size),
+            Workload::Nfs(work) => return work.lay_out(io, memory, lane),
         };
         let mut head = [0; CALL_BYTES];
         // The buffer has exactly the length of a Call.
@@ -150,6 +161,7 @@ impl Workload {
     pub fn parts(self, memory: Span) -> ArrayVec<Part, 3> {
         let part = |span, item| Part { span, item };
         match self {
+            Workload::Nfs(work) => work.parts(memory),
             Workload::Write(size) => {
                 let head = CALL + WRITE_HEAD;
                 let data = memory.skip(head).first(size);
@@ -186,6 +198,7 @@ impl Workload {
         succeeded
             && match self {
                 Workload::Null => true,
+                Workload::Nfs(work) => work.is_right(body.get(REPLY_BYTES..).unwrap_or_default()),
                 Workload::Echo(size) => {
                     let data = body.get(REPLY_BYTES + 4..);
                     word(REPLY_BYTES) == Some(size) && data.is_some_and(|data| fits(data, 0, size))

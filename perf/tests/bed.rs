@@ -1,5 +1,6 @@
 //! The whole bed, turned by hand: every workload's Calls are answered, and rightly.
 
+use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Wanted};
 use rpcrdma_perf::load::Measured;
 use rpcrdma_perf::workload::Workload;
@@ -15,7 +16,7 @@ fn run(workload: Workload, depth: u16, connections: usize, version: Version) -> 
         lcores: 1,
         version,
     };
-    let mut bed = Bed::by_hand(wanted).expect("a bed");
+    let mut bed = Bed::by_hand(wanted, MemoryFabric::new(), "bed").expect("a bed");
     bed.turn_until(CALLS);
     bed.finish().expect("every answer and every close")
 }

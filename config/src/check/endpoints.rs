@@ -1,9 +1,9 @@
 //! Names, addresses in the fabrics, the roads between backs and listeners, programs.
 
-use super::collisions;
+use super::{collisions, sockets};
 use crate::error::Problems;
-use crate::file::{Back, Backend, File, Listener, Maybe};
-use crate::plan::{BackendAddress, Fabric, Programs};
+use crate::file::{Back, Backend, File, InFabric, Listener};
+use crate::plan::{BackendAddress, Fabric, Programs, Upstream};
 use crate::section::At;
 
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
@@ -11,6 +11,7 @@ pub(super) fn check(file: &File, problems: &Problems<'_>) {
     let services = file.services.iter().map(|service| &service.listener);
     let listeners: Vec<&Listener> = fronts.chain(services).collect();
     names(file, &listeners, problems);
+    fabrics(file, problems);
     addresses(&listeners, problems);
     for back in &file.backs {
         upstream(back, &listeners, problems);
@@ -37,24 +38,55 @@ fn names(file: &File, listeners: &[&Listener], problems: &Problems<'_>) {
     });
 }
 
+/// One process, one fabric: an lcore polls ports of one kind.
+fn fabrics(file: &File, problems: &Problems<'_>) {
+    let before = |other: &InFabric, at: &At<Fabric>| match &other.written {
+        Some(other) => other.origin.offset < at.origin.offset,
+        None => true,
+    };
+    let clash = |at: &At<Fabric>| {
+        let mut others = file.fabrics().filter(|other| before(other, at));
+        others.find_map(|other| other.known.filter(|&known| known != at.value))
+    };
+    let mut written = file.fabrics().filter_map(|it| it.written.as_ref());
+    if let Some((at, known)) = written.find_map(|at| Some((at, clash(at)?))) {
+        let what = format!("another endpoint of this file is in the {known} fabric");
+        problems.add(&at.origin, what, "run one appliance for each fabric");
+    }
+}
+
 /// One address of a fabric, one listener.
 fn addresses(listeners: &[&Listener], problems: &Problems<'_>) {
     let written = listeners
         .iter()
         .filter_map(|it| Some((fabric(&it.fabric), it.listen.as_ref()?)));
     let addresses = written
-        .map(|(fabric, at)| (&at.origin, (fabric, &at.value)))
+        .map(|(fabric, at)| (&at.origin, (fabric, at.value.as_str())))
         .collect();
-    collisions(addresses, same, |later, earlier, (fabric, _)| {
+    collisions(addresses, both_at, |later, earlier, fabric| {
         let line = problems.line(earlier);
         let what = format!("this address of the {fabric} fabric is taken at line {line}");
         problems.add(later, what, "choose another");
     });
 }
 
+/// The fabric in which two listeners would be at the same place.
+fn both_at(a: &(Fabric, &str), b: &(Fabric, &str)) -> Option<Fabric> {
+    let together = a.0 == b.0
+        && match (a.1.parse(), b.1.parse()) {
+            (Ok(a), Ok(b)) => sockets::meet(a, b),
+            _ => a.1 == b.1,
+        };
+    together.then_some(a.0)
+}
+
 /// In the memory fabric the other end of a back is in this file, and lets it in.
 fn upstream(back: &Back, listeners: &[&Listener], problems: &Problems<'_>) {
-    let Some(upstream) = &back.upstream else {
+    let Some(At {
+        value: Upstream::Memory(name),
+        origin,
+    }) = &back.upstream
+    else {
         return;
     };
     let listens: Vec<_> = listeners
@@ -66,7 +98,7 @@ fn upstream(back: &Back, listeners: &[&Listener], problems: &Problems<'_>) {
             && it
                 .listen
                 .as_ref()
-                .is_some_and(|listen| listen.value == upstream.value)
+                .is_some_and(|listen| listen.value == *name)
     };
     if let Some(listener) = listeners.iter().find(here) {
         let shut = listener
@@ -84,7 +116,7 @@ fn upstream(back: &Back, listeners: &[&Listener], problems: &Problems<'_>) {
             known => format!("give {}", quoted(known)),
         };
         let what = "no front or service listens there in the memory fabric";
-        problems.add(&upstream.origin, what, remedy);
+        problems.add(origin, what, remedy);
     }
 }
 
@@ -128,8 +160,8 @@ fn same<T: Copy + PartialEq>(a: &T, b: &T) -> Option<T> {
     (a == b).then_some(*a)
 }
 
-fn fabric(at: &Maybe<Fabric>) -> Fabric {
-    at.as_ref().map_or(Fabric::Memory, |at| at.value)
+fn fabric(it: &InFabric) -> Fabric {
+    it.known.unwrap_or(Fabric::Memory)
 }
 
 fn quoted(values: &[&At<String>]) -> String {

@@ -63,9 +63,7 @@ fn listeners(file: &File) -> Vec<(&Origin, SocketAddr)> {
 }
 
 fn conflicts(listeners: Vec<(&Origin, SocketAddr)>, problems: &Problems<'_>) {
-    let overlap = |a: &SocketAddr, b: &SocketAddr| {
-        (a.port() == b.port() && a.port() != 0 && overlap(a.ip(), b.ip())).then_some(a.port())
-    };
+    let overlap = |a: &SocketAddr, b: &SocketAddr| meet(*a, *b).then_some(a.port());
     collisions(listeners, overlap, |later, earlier, port| {
         let what = format!(
             "port {port} there is taken at line {}",
@@ -73,6 +71,11 @@ fn conflicts(listeners: Vec<(&Origin, SocketAddr)>, problems: &Problems<'_>) {
         );
         problems.add(later, what, "choose another port");
     });
+}
+
+/// Whether listeners at both cannot stand side by side.
+pub(super) fn meet(a: SocketAddr, b: SocketAddr) -> bool {
+    a.port() == b.port() && a.port() != 0 && overlap(a.ip(), b.ip())
 }
 
 /// Whether listeners at both addresses would want the same packets. An unspecified IPv6

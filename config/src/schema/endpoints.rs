@@ -24,15 +24,17 @@ pub(crate) static NAME: Key = form(
 );
 pub(crate) static FABRIC: Key = form(
     "fabric",
-    "`\"memory\"`",
+    "`\"memory\"` or `\"verbs\"`",
     Some("memory"),
-    "The RDMA fabric to use.",
+    "The RDMA fabric to use, the same for all: `memory` joins the endpoints of this process, \
+     `verbs` is RDMA devices.",
 );
 pub(crate) static LISTEN: Key = form(
     "listen",
-    "in the memory fabric 1 to 64 of `a-z A-Z 0-9 - _ .`",
+    "in `memory` 1 to 64 of `a-z A-Z 0-9 - _ .`; in `verbs` `\"IP:port\"`",
     None,
-    "The address to listen at, in the fabric's own form.",
+    "The address to listen at, in the fabric's own form. `\"[::]:20049\"` is all devices, and the \
+     port of NFS over RDMA.",
 );
 pub(crate) static PEERS: Key = form(
     "allow",
@@ -115,7 +117,7 @@ pub(crate) static NETWORKS: Key = form(
 );
 pub(crate) static UPSTREAM: Key = form(
     "upstream",
-    "in the memory fabric the `listen` of a front or service",
+    "in `memory` the `listen` of a front or service; in `verbs` `\"host:port\"`",
     None,
     "The address to connect to, in the fabric's own form.",
 );

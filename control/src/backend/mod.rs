@@ -19,7 +19,7 @@ mod tests;
 
 use attempt::{Attempt, Step};
 use ports::Ports;
-use resolve::Resolver;
+pub(crate) use resolve::Resolver;
 use rustix::event::epoll;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

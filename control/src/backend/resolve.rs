@@ -15,14 +15,14 @@ type Question = (Ticket, String, u16);
 type Answer = (Ticket, io::Result<Vec<SocketAddr>>);
 
 /// The helper thread's other end. Dropped, the thread ends with the name it is at.
-pub(super) struct Resolver {
+pub(crate) struct Resolver {
     questions: SyncSender<Question>,
     answers: Receiver<Answer>,
     bell: Arc<OwnedFd>,
 }
 
 impl Resolver {
-    pub(super) fn start() -> io::Result<Self> {
+    pub(crate) fn start() -> io::Result<Self> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (questions, asked) = sync_channel::<Question>(WAITING);
         let (answer, answers) = sync_channel::<Answer>(WAITING);
@@ -49,14 +49,14 @@ impl Resolver {
     }
 
     /// Asks for a name; false when too many are waiting.
-    pub(super) fn ask(&self, ticket: Ticket, host: &str, port: u16) -> bool {
+    pub(crate) fn ask(&self, ticket: Ticket, host: &str, port: u16) -> bool {
         self.questions
             .try_send((ticket, host.to_owned(), port))
             .is_ok()
     }
 
     /// The next answer, if there is one.
-    pub(super) fn take(&self) -> Option<Answer> {
+    pub(crate) fn take(&self) -> Option<Answer> {
         // Silenced before looking, so that an answer that comes in between rings again.
         let _ = rustix::io::read(&self.bell, &mut [0_u8; 8][..]);
         self.answers.try_recv().ok()

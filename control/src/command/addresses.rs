@@ -2,7 +2,7 @@
 
 use crate::export::EXPORT_PATH;
 use rpcrdma_config::Plan;
-use rpcrdma_config::plan::{Back, BackendAddress};
+use rpcrdma_config::plan::{Back, BackendAddress, Upstream};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -27,7 +27,7 @@ impl Door {
         let front = plan
             .fronts
             .iter()
-            .find(|front| front.fabric == back.fabric && front.listen == back.upstream)?;
+            .find(|front| leads_to(&back.upstream, &front.listen))?;
         let server = &front.backends.get(front.backend_of(NFS)?)?.address;
         let path = if *server == BackendAddress::Export {
             EXPORT_PATH
@@ -97,6 +97,21 @@ impl Door {
     }
 }
 
+/// Whether connections to this upstream come to the front that listens at `listen`.
+fn leads_to(upstream: &Upstream, listen: &str) -> bool {
+    match upstream {
+        Upstream::Memory(name) => name == listen,
+        Upstream::Host { host, port } => {
+            let (Ok(ip), Ok(listen)) = (host.parse::<IpAddr>(), listen.parse::<SocketAddr>())
+            else {
+                return false;
+            };
+            let here = listen.ip() == ip || listen.ip().is_unspecified();
+            *port == listen.port() && here
+        }
+    }
+}
+
 /// Where to reach a listener from this machine: one for all addresses is at loopback, too.
 fn reachable(listening: SocketAddr) -> SocketAddr {
     let ip = match listening.ip() {
@@ -157,6 +172,20 @@ mod tests {
         assert_eq!(door.url("a"), "nfs://[::1]/a?version=3&nfsport=4711");
         let mount = "mount -t nfs -o vers=3,proto=tcp6,port=4711,nolock [::1]:/ /mnt";
         assert_eq!(door.mount_line(), mount);
+    }
+
+    #[test]
+    fn an_upstream_leads_to_a_front_of_its_address() {
+        let upstream = |host: &str| Upstream::Host {
+            host: host.to_owned(),
+            port: 20049,
+        };
+        assert!(leads_to(&upstream("192.0.2.1"), "192.0.2.1:20049"));
+        assert!(leads_to(&upstream("192.0.2.1"), "[::]:20049"));
+        assert!(!leads_to(&upstream("192.0.2.1"), "192.0.2.2:20049"));
+        assert!(!leads_to(&upstream("192.0.2.1"), "[::]:20050"));
+        assert!(!leads_to(&upstream("nfs.example.net"), "[::]:20049"));
+        assert!(leads_to(&Upstream::Memory("a".into()), "a"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::addresses::Door;
 use super::output::say;
 use super::{proof, this_machine};
 use crate::cli::Run;
+use crate::dpdk::Dpdk;
 use crate::metrics::Metrics;
 use crate::selftest::{self, Progress, Report};
 use crate::signals::Signals;
@@ -11,7 +12,9 @@ use crate::status::StatusSocket;
 use crate::supervise::{Board, Handle, Supervisor};
 use anyhow::{Context, Result, bail};
 use rpcrdma_config::{Plan, load};
+use rpcrdma_memory::MemoryFabric;
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,9 +35,12 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     }
     // Before anything is started, so that no moment is left in which a signal kills.
     let signals = Signals::take_over().context("cannot handle signals")?;
-    let supervisor = Supervisor::start(plan.clone())?;
-    let doors = doors(&plan, &supervisor);
+    // Before all threads but its own, and until all memory of it is gone.
+    let dpdk = Dpdk::enter(&plan, &this_machine()?.cores)?;
+    let supervisor = Supervisor::start(plan.clone(), MemoryFabric::new())?;
+    let doors = doors(&plan, &supervisor.back_addresses());
     let handle = supervisor.handle();
+    dpdk.publish(handle.board())?;
     let servers = Servers::start(&plan, handle.board())?;
     if options.self_test {
         let test = begin_self_test(&plan, &doors, handle)?;
@@ -89,8 +95,7 @@ fn scratch_directory() -> Result<TempDir> {
 }
 
 /// The doors for NFS clients, in the order of the plan.
-fn doors(plan: &Plan, supervisor: &Supervisor) -> Vec<Door> {
-    let listening = supervisor.back_addresses();
+fn doors(plan: &Plan, listening: &[(String, SocketAddr)]) -> Vec<Door> {
     let door = |(name, address): &(String, _)| {
         let back = plan.backs.iter().find(|back| back.name == *name)?;
         Door::of(plan, back, *address)

@@ -22,6 +22,12 @@ pub struct Document {
     pub state: State,
     /// Where it listens.
     pub listeners: Vec<Listener>,
+    /// The devices that its lcores poll.
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    /// What those cannot do, and so was taken from the plan.
+    #[serde(default)]
+    pub clamps: Vec<Clamp>,
     /// Its lcores.
     pub lcores: Vec<Lcore>,
     /// The last headers it refused, oldest first; at most [`REFUSED_HEADERS`].
@@ -70,6 +76,42 @@ pub struct Listener {
     pub address: String,
 }
 
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// The NUMA node it sits at, where that is known.
+    pub node: Option<u32>,
+    /// How it is.
+    pub state: DeviceState,
+}
+
+/// How a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceState {
+    /// It was there at start, and has had nothing to say since, or that its link is up again.
+    Up,
+    /// Its link is down.
+    Down,
+    /// It is not there any more.
+    Gone,
+}
+
+/// A value of the plan that no device in use can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clamp {
+    /// The front, back or service.
+    pub endpoint: String,
+    /// The key below its `transport`.
+    pub what: String,
+    /// What the configuration says.
+    pub wanted: u64,
+    /// What it is instead.
+    pub given: u64,
+}
+
 /// One lcore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lcore {
@@ -77,6 +119,9 @@ pub struct Lcore {
     pub lcore: u32,
     /// The processor it is pinned to.
     pub processor: u32,
+    /// The device it polls.
+    #[serde(default)]
+    pub device: String,
     /// What can leak: connections, exposures, memory, ... by name; after a disconnection each
     /// goes back to what it was.
     pub in_use: BTreeMap<String, u64>,

@@ -13,6 +13,7 @@ mod tests;
 
 pub use client::{ask, parse};
 pub use document::{
-    Connection, Document, Lcore, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Role, State,
+    Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Memory, REFUSED_HEADERS,
+    RefusedHeader, Role, State,
 };
 pub use server::{Occupied, StatusSocket};

@@ -1,6 +1,8 @@
 //! The document, for people.
 
-use super::document::{Connection, Document, Lcore, Listener, Role, State};
+use super::document::{
+    Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Role, State,
+};
 use crate::table::table;
 use std::fmt;
 
@@ -18,6 +20,12 @@ impl fmt::Display for Document {
             duration(self.uptime_seconds)
         )?;
         listeners(f, &self.listeners)?;
+        for device in self.devices.iter().filter(|it| it.state != DeviceState::Up) {
+            writeln!(f, "{device}")?;
+        }
+        for clamp in &self.clamps {
+            writeln!(f, "{clamp}")?;
+        }
         lcores(f, &self.lcores)?;
         connections(f, &self.lcores)?;
         if !self.refused.is_empty() {
@@ -52,6 +60,7 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
     let headings = [
         ">lcore",
         ">cpu",
+        "device",
         ">conns",
         ">calls in",
         ">calls out",
@@ -66,6 +75,7 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
         table.add_row([
             lcore.lcore.to_string(),
             lcore.processor.to_string(),
+            lcore.device.clone(),
             total.to_string(),
             count("calls_in"),
             count("calls_out"),
@@ -153,6 +163,32 @@ fn duration(seconds: u64) -> String {
         (0, 0) => format!("{minutes} min {} s", seconds % 60),
         (0, hours) => format!("{hours} h {minutes} min"),
         (days, hours) => format!("{days} d {hours} h"),
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            DeviceState::Up => "up",
+            DeviceState::Down => "link down",
+            DeviceState::Gone => "gone: restart to use another",
+        };
+        write!(f, "device {}: {state}", self.name)
+    }
+}
+
+impl fmt::Display for Clamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Clamp {
+            endpoint,
+            what,
+            wanted,
+            given,
+        } = self;
+        write!(
+            f,
+            "{endpoint}: {what} is {given}, not {wanted}: the device can do no more"
+        )
     }
 }
 

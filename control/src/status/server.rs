@@ -38,8 +38,9 @@ impl std::error::Error for Occupied {}
 
 impl StatusSocket {
     /// Serves documents at `path`. `snapshot` is called once for each client, on the server's
-    /// thread. A missing directory is made, for the owner alone; a socket that somebody left
-    /// behind is removed, but only when nobody answers there any more.
+    /// thread. A missing directory is made, for the owner alone, where its own parent exists: a
+    /// mistyped path is not followed by a tree of directories. A socket that somebody left behind
+    /// is removed, but only when nobody answers there any more.
     ///
     /// # Errors
     ///
@@ -48,15 +49,7 @@ impl StatusSocket {
         path: &Path,
         snapshot: impl Fn() -> Document + Send + 'static,
     ) -> io::Result<Self> {
-        if let Some(parent) = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(parent)?;
-        }
+        make_directory(path)?;
         let listener = match open(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 remove_stale(path)?;
@@ -89,6 +82,16 @@ impl Drop for StatusSocket {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+fn make_directory(path: &Path) -> io::Result<()> {
+    let Some(parent) = path.parent() else {
+        return Ok(());
+    };
+    if parent.as_os_str().is_empty() || parent.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().mode(0o700).create(parent)
 }
 
 /// Binds, restricts, then listens: nobody can connect before the mode is right.

@@ -24,6 +24,7 @@ fn document() -> Document {
     let lcore = Lcore {
         lcore: 1,
         processor: 5,
+        device: "mlx5_0".into(),
         in_use: BTreeMap::from([("connections".into(), 1)]),
         counters: BTreeMap::from([("calls_in".into(), 99)]),
         connections: vec![connection],
@@ -40,6 +41,17 @@ fn document() -> Document {
             name: "back".into(),
             transport: "tcp".into(),
             address: "127.0.0.1:20490".into(),
+        }],
+        devices: vec![Device {
+            name: "mlx5_0".into(),
+            node: Some(1),
+            state: DeviceState::Down,
+        }],
+        clamps: vec![Clamp {
+            endpoint: "nfs".into(),
+            what: "credits".into(),
+            wanted: 64,
+            given: 14,
         }],
         lcores: vec![lcore],
         refused: vec![RefusedHeader::new(
@@ -70,6 +82,15 @@ fn a_document_arrives_as_it_was_sent() {
     assert_eq!(value["refused"][0]["hex"], "00ab");
     drop(socket);
     assert!(!path.exists());
+}
+
+#[test]
+fn a_mistyped_path_makes_no_tree_of_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("no/such/status.sock");
+    let error = StatusSocket::start(&path, document).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert!(!directory.path().join("no").exists());
 }
 
 #[test]
@@ -137,6 +158,8 @@ fn the_table_has_what_an_operator_looks_for() {
     for expected in [
         "rpcrdmad 0.1.0, process 42, serving for 3 h 2 min\n",
         "127.0.0.1:20490",
+        "\ndevice mlx5_0: link down\n",
+        "\nnfs: credits is 14, not 64: the device can do no more\n",
         "front nfs",
         "4096/16384",
         "3 of 64",

@@ -1,16 +1,16 @@
 //! Connections that arrive by RDMA: for fronts and services.
 
 use super::cores::Endpoint;
-use super::seated::{Coming, Owner, roomiest};
+use super::seated::{Coming, NoSeat, Owner, roomiest};
 use super::{Supervisor, setup};
 use crate::listen::{DoorId, Listeners, Policy};
 use anyhow::{Context, Result};
 use rpcrdma_config::Plan;
+use rpcrdma_config::allow::Peers;
 use rpcrdma_config::plan::Transport;
 use rpcrdma_engine::{Connection, Side};
-use rpcrdma_fabric::connect::{ConnectionId, Fabric, ListenerId};
+use rpcrdma_fabric::connect::{ConnectionId, Fabric, ListenerId, Peer};
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder, Session};
-use rpcrdma_memory::MemoryFabric;
 use rpcrdma_upper::front::{Front, FrontSettings};
 use rpcrdma_upper::program::Service;
 use rpcrdma_upper::role::Role;
@@ -31,7 +31,7 @@ pub(super) struct Doors {
 
 impl Doors {
     /// Opens all doors of the plan.
-    pub(super) fn open(plan: &Plan, fabric: &mut MemoryFabric) -> Result<Self> {
+    pub(super) fn open<F: Fabric>(plan: &Plan, fabric: &mut F) -> Result<Self> {
         let mut rdma = HashMap::new();
         let fronts = plan.fronts.iter().map(|front| &front.listen);
         let fronts = fronts.zip((0..).map(Owner::Front));
@@ -40,7 +40,7 @@ impl Doors {
         for (address, owner) in fronts.chain(services) {
             let listener = fabric
                 .listen(address)
-                .with_context(|| format!("listening at {address} in the memory fabric"))?;
+                .with_context(|| format!("listening at {address} for RDMA"))?;
             rdma.insert(listener, owner);
         }
         let mut tcp = Listeners::new().context("no descriptors left")?;
@@ -81,16 +81,16 @@ impl Doors {
     }
 }
 
-impl Supervisor {
+impl<F: Fabric> Supervisor<F> {
     /// A peer asks for a connection.
     pub(super) fn requested(
         &mut self,
         listener: ListenerId,
         connection: ConnectionId,
-        peer: String,
+        peer: &Peer,
         private_data: &[u8],
     ) {
-        if let Err(reason) = self.take_request(listener, connection, &peer, private_data) {
+        if let Err(reason) = self.take_request(listener, connection, peer, private_data) {
             self.complaints
                 .say(format_args!("connection request from {peer}: {reason}"));
             // Should the peer be gone meanwhile there is nobody to tell.
@@ -102,7 +102,7 @@ impl Supervisor {
         &mut self,
         listener: ListenerId,
         connection: ConnectionId,
-        peer: &str,
+        peer: &Peer,
         private_data: &[u8],
     ) -> Result<(), &'static str> {
         let owner = *self
@@ -124,10 +124,8 @@ impl Supervisor {
             }
             Owner::Back(_) => return Err("nobody listens here"),
         };
-        if !allow.permits_memory() {
-            return Err("the allow list does not have the memory fabric");
-        }
-        let core = roomiest(&self.cores).ok_or("no seat is free on any lcore")?;
+        admit(allow, peer)?;
+        let core = roomiest(&self.cores, &self.fabric, connection).map_err(NoSeat::reason)?;
         let transport = transport.clone();
         let endpoint = self
             .fabric
@@ -141,12 +139,14 @@ impl Supervisor {
             core,
             connection,
             owner,
-            peer: peer.to_owned(),
+            peer: peer.to_string(),
+            party: peer.party(),
+            is_known: peer.ip().is_some(),
             client: None,
             place: None,
         };
         let mut engine = Connection::new(setup::engine(&transport, Side::Server));
-        engine.set_suspects(&self.remembered.take_suspects(peer));
+        engine.set_suspects(&self.remembered.take_suspects(&peer.party()));
         let session = Session {
             connection: engine,
             upper,
@@ -158,7 +158,7 @@ impl Supervisor {
     pub(super) fn seat(
         &mut self,
         coming: Coming,
-        endpoint: Endpoint,
+        endpoint: Endpoint<F>,
         peer: Option<PrivateData>,
         session: Session<Role>,
     ) -> Result<(), &'static str> {
@@ -184,10 +184,7 @@ impl Supervisor {
         };
         let private_data = setup::engine(transport, side).private_data().emit();
         let asked = match owner {
-            Owner::Back(index) => {
-                let upstream = &self.plan.backs[index].upstream;
-                self.fabric.connect(connection, upstream, &private_data)
-            }
+            Owner::Back(_) => self.fabric.connect(connection, &private_data),
             Owner::Front(_) | Owner::Service(_) => self.fabric.accept(connection, &private_data),
         };
         if let Err(error) = asked {
@@ -234,6 +231,9 @@ impl Supervisor {
 
     /// There will be no connection.
     pub(super) fn rejected(&mut self, connection: ConnectionId, reason: &str) {
+        if self.lost_way(connection, reason) {
+            return;
+        }
         if let Some(seated) = self.sessions.by_connection(connection) {
             self.complaints.say(format_args!(
                 "connection to {}: refused: {reason}",
@@ -242,5 +242,34 @@ impl Supervisor {
             let (core, seat) = (seated.core, seated.seat);
             self.cores[core].tell(seat, SeatOrder::Fail);
         }
+    }
+}
+
+/// Whether a peer may come in.
+fn admit(allow: &Peers, peer: &Peer) -> Result<(), &'static str> {
+    match peer.ip() {
+        Some(ip) if allow.permits(ip) => Ok(()),
+        Some(_) => Err("the allow list does not have this address"),
+        None if allow.permits_memory() => Ok(()),
+        None => Err("the allow list does not have the memory fabric"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_judged_by_what_they_are() {
+        let (local, nobody) = (Peers::local(), Peers(Vec::new()));
+        let memory = Peer::Memory("3".to_owned());
+        let near = Peer::Ip("127.0.0.1:700".parse().unwrap());
+        let mapped = Peer::Ip("[::ffff:127.0.0.1]:700".parse().unwrap());
+        let far = Peer::Ip("192.0.2.1:700".parse().unwrap());
+        for peer in [&memory, &near, &mapped] {
+            assert_eq!(admit(&local, peer), Ok(()), "{peer}");
+            assert!(admit(&nobody, peer).is_err(), "{peer}");
+        }
+        assert!(admit(&local, &far).is_err());
     }
 }

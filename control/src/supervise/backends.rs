@@ -4,6 +4,7 @@ use super::Supervisor;
 use super::seated::Owner;
 use crate::backend::{Connected, Failure, Ticket, Wanted};
 use rpcrdma_config::plan::{BackendAddress, SourcePort};
+use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder};
 use rpcrdma_upper::front::{BackendId, FrontNotice, FrontOrder};
 use std::collections::HashMap;
@@ -33,7 +34,7 @@ impl Errands {
     }
 }
 
-impl Supervisor {
+impl<F: Fabric> Supervisor<F> {
     /// A front wants a backend's socket.
     pub(super) fn backend_wanted(
         &mut self,
@@ -64,10 +65,16 @@ impl Supervisor {
 
     /// What to connect to.
     fn errand(&mut self, number: ConnectionNumber, BackendId(id): BackendId) -> Option<Wanted> {
-        let Owner::Front(front) = self.sessions.get(number)?.owner else {
+        let seated = self.sessions.get(number)?;
+        let Owner::Front(front) = seated.owner else {
             return None;
         };
         let backend = self.plan.fronts[front].backends.get(usize::from(id))?;
+        // A peer that is not known by name must not come from the port of another, where the
+        // server keeps that one's replies; no more must anybody who calls the embedded server,
+        // which does not keep them.
+        let known = seated.is_known.then(|| seated.party.clone());
+        let remember = known.filter(|_| backend.address != BackendAddress::Export);
         let (host, port, from) = match &backend.address {
             BackendAddress::Tcp { host, port } => (host.clone(), *port, None),
             BackendAddress::Export => {
@@ -83,9 +90,7 @@ impl Supervisor {
             keepalive: backend.keepalive,
             privileged: backend.source_port == SourcePort::Privileged,
             from,
-            // Peers in the memory fabric carry no name of their own: one client must not come
-            // from another's port, where the server keeps that one's replies.
-            remember: None,
+            remember,
         })
     }
 

@@ -1,34 +1,43 @@
 //! The lcores: arena, port, loop and thread of each.
 
+use super::placement;
+use crate::dpdk::Memory;
 use anyhow::{Context, Result, bail};
 use rpcrdma_config::Plan;
-use rpcrdma_config::budget::SOURCE_BYTES;
+use rpcrdma_config::budget::{CONTROL_RECEIVES, SOURCE_BYTES};
 use rpcrdma_config::plan;
 use rpcrdma_fabric::Port;
 use rpcrdma_fabric::Span;
-use rpcrdma_fabric::arena::{Arena, Hugepages, Pages};
-use rpcrdma_fabric::connect::PortId;
+use rpcrdma_fabric::arena::{Arena, Pages};
+use rpcrdma_fabric::connect::{Device, Fabric, PortId, PortWanted};
 use rpcrdma_lcore::{
     Bell, Idle, Lcore, Line, Places, Regions, Running, SeatId, SeatOrder, Shares, line, spawn,
     stock,
 };
-use rpcrdma_memory::{MemoryFabric, MemoryPort, Settings};
 use rpcrdma_upper::program::fill_source;
 use rpcrdma_upper::role::Role;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The queue pairs' type of the fabric in use.
-pub(super) type Endpoint = <MemoryPort as Port>::Endpoint;
+/// A queue pair of the fabric in use, on its way to an lcore.
+pub(super) type Endpoint<F> = <<F as Fabric>::Port as Port>::Endpoint;
+
+/// Exposures of a port at the same time: for few connections as well as for many.
+const WINDOWS_LEAST: u32 = 4096;
+const WINDOWS_MOST: u32 = 1 << 18;
+/// The longest message that every port takes: what version two begins with.
+const MESSAGE_LEAST_BYTES: u32 = 4096;
 
 /// One lcore, as the control thread sees it.
-pub(super) struct Core {
+pub(super) struct Core<F: Fabric> {
     /// The processor it is pinned to.
     pub(super) processor: usize,
     /// Its port.
     pub(super) port: PortId,
+    /// The device that the port is on.
+    pub(super) device: String,
     /// The rings to and from it.
-    pub(super) line: Line<Endpoint, Role>,
+    pub(super) line: Line<Endpoint<F>, Role>,
     /// Its thread.
     pub(super) running: Running,
     /// What the built-in program reads from; empty without a service.
@@ -39,7 +48,7 @@ pub(super) struct Core {
     waiting: VecDeque<(SeatId, SeatOrder<Role>)>,
 }
 
-impl Core {
+impl<F: Fabric> Core<F> {
     /// Tells one connection, now or as soon as the ring has room.
     pub(super) fn tell(&mut self, seat: SeatId, order: SeatOrder<Role>) {
         self.waiting.push_back((seat, order));
@@ -63,31 +72,40 @@ impl Core {
 }
 
 /// Starts every lcore of the plan.
-pub(super) fn start(plan: &Plan, fabric: &MemoryFabric, bell: &Arc<Bell>) -> Result<Vec<Core>> {
+pub(super) fn start<F: Fabric>(
+    plan: &Plan,
+    fabric: &mut F,
+    devices: &[Device],
+    bell: &Arc<Bell>,
+) -> Result<Vec<Core<F>>> {
     // Read once: a pinned thread sees its own processor alone.
     let present = core_affinity::get_core_ids().unwrap_or_default();
     let mut cores = Vec::with_capacity(plan.runtime.lcores.len());
-    for (index, &processor) in plan.runtime.lcores.iter().enumerate() {
+    let devices = placement::place(devices, &plan.runtime.lcores)?;
+    let mut memory = Memory::of(plan, placement::node_of)?;
+    for ((index, &processor), device) in plan.runtime.lcores.iter().enumerate().zip(devices) {
         let Some(&core) = present.iter().find(|core| core.id == processor) else {
             bail!("lcore {index}: this process may not use processor {processor}");
         };
-        let started = start_one(plan, fabric, bell, index, core)
-            .with_context(|| format!("lcore {index} on processor {processor}"))?;
-        cores.push(started);
+        let on = format!("lcore {index} on processor {processor}, device {device}");
+        let arena = memory.arena(processor);
+        let started =
+            arena.and_then(|arena| start_one(plan, fabric, bell, index, core, device, arena));
+        cores.push(started.context(on)?);
     }
     Ok(cores)
 }
 
-fn start_one(
+fn start_one<F: Fabric>(
     plan: &Plan,
-    fabric: &MemoryFabric,
+    fabric: &mut F,
     bell: &Arc<Bell>,
     index: usize,
     core: core_affinity::CoreId,
-) -> Result<Core> {
+    device: String,
+    arena: Arena,
+) -> Result<Core<F>> {
     let runtime = &plan.runtime;
-    let arena = Arena::map(runtime.memory_bytes, hugepages(runtime.hugepages))
-        .with_context(|| format!("mapping {} octets of memory", runtime.memory_bytes))?;
     let arena = Arc::new(arena);
     let hugepages = arena.pages() != Pages::Ordinary;
     let mut regions = Regions::new(runtime.memory_bytes, shares(plan));
@@ -96,7 +114,8 @@ fn start_one(
         false => stock(regions.shared(), &arena, SOURCE_BYTES, fill_source)
             .context("no memory for what the built-in program reads from")?,
     };
-    let (port_id, port) = fabric.open_port(Arc::clone(&arena), &port_settings(plan))?;
+    let wanted = port_wanted(plan, &device, core.id);
+    let (port_id, port) = fabric.open_port(Arc::clone(&arena), &wanted)?;
     let places = Places {
         seats: runtime.connections_max as usize,
         ..Places::default()
@@ -111,6 +130,7 @@ fn start_one(
     Ok(Core {
         processor: core.id,
         port: port_id,
+        device,
         line,
         running,
         source,
@@ -128,36 +148,29 @@ fn shares(plan: &Plan) -> Shares {
     }
 }
 
-fn hugepages(wanted: plan::Hugepages) -> Hugepages {
-    match wanted {
-        plan::Hugepages::Try => Hugepages::Try,
-        plan::Hugepages::Require => Hugepages::Require,
-        plan::Hugepages::Off => Hugepages::Off,
-    }
-}
-
 /// A port that is large enough for every connection the plan allows.
-fn port_settings(plan: &Plan) -> Settings {
-    let transports = plan
-        .fronts
-        .iter()
-        .map(|front| &front.transport)
-        .chain(plan.backs.iter().map(|back| &back.transport))
-        .chain(plan.services.iter().map(|service| &service.transport));
+fn port_wanted(plan: &Plan, device: &str, processor: usize) -> PortWanted {
     let receives = |transport: &plan::Transport| {
-        u32::from(transport.credits) + u32::from(transport.backward_credits) + 2
+        u32::from(transport.credits) + u32::from(transport.backward_credits) + CONTROL_RECEIVES
     };
-    let receive_depth = transports.clone().map(receives).max().unwrap_or(1);
-    let message_bytes = transports.map(|transport| transport.inline_bytes).max();
+    let receive_depth = plan.transports().map(receives).max().unwrap_or(1);
+    let inline_bytes = plan.transports().map(|transport| transport.inline_bytes);
     let connections = plan.runtime.connections_max;
     // Two exposures for each Call in flight: a result and a Reply, or an argument and a Reply.
     let windows = connections.saturating_mul(receive_depth).saturating_mul(2);
-    let default = Settings::default();
-    Settings {
+    PortWanted {
+        device: Some(device.to_owned()),
+        processor: Some(processor),
         queue_pairs: connections,
+        send_depth: send_depth(receive_depth),
         receive_depth,
-        windows: windows.clamp(default.windows, 1 << 18),
-        message_bytes: message_bytes.unwrap_or(4096).max(4096),
-        ..default
+        windows: windows.clamp(WINDOWS_LEAST, WINDOWS_MOST),
+        message_bytes: inline_bytes.max().unwrap_or(0).max(MESSAGE_LEAST_BYTES),
     }
+}
+
+/// Send-queue entries of a connection that has so many receives. A Call in flight takes a Send,
+/// two exposures and their ends, or a Read or Write or two; what finds no entry waits for one.
+fn send_depth(receive_depth: u32) -> u32 {
+    (4 * receive_depth).clamp(64, 1024)
 }

@@ -1,10 +1,10 @@
 //! TCP clients of backs, and the RDMA connection each of them gets.
 
-use super::seated::{Coming, Owner, roomiest};
+use super::seated::{Coming, NoSeat, Owner, roomiest};
+use super::ways::Client;
 use super::{Supervisor, policy, setup};
-use crate::listen::{Accepted, DoorId};
 use rpcrdma_engine::{Connection, Decision, PropertyEvent, Side};
-use rpcrdma_fabric::connect::Fabric;
+use rpcrdma_fabric::connect::{ConnectionId, Fabric};
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder, Session};
 use rpcrdma_upper::back::Back;
 use rpcrdma_upper::role::Role;
@@ -16,55 +16,56 @@ use tracing::debug;
 /// crowd that comes at once fills neither an lcore's ring nor the upstream's backlog.
 const DIALING: usize = 32;
 
-impl Supervisor {
+impl<F: Fabric> Supervisor<F> {
     /// Accepts clients that wait, as many as connections can be made for at a time.
     pub(super) fn take_clients(&mut self, now: Instant) {
         while self.may_dial()
             && let Some(accepted) = self.doors.tcp.as_mut().and_then(|doors| doors.accept(now))
         {
-            let (DoorId(back), client) = (accepted.door, accepted.client);
-            if let Err(reason) = self.dial(accepted, now) {
-                let name = &self.plan.backs[back].name;
-                self.complaints
-                    .say(format_args!("back {name}: client {client}: {reason}"));
-            }
+            self.look_for_way(Client::of(accepted));
         }
     }
 
     /// A client that comes now can get its connection.
     pub(super) fn may_dial(&self) -> bool {
-        self.has_room() && self.sessions.dialing() < DIALING
+        self.has_room() && self.sessions.dialing() + self.ways.count() < DIALING
     }
 
-    /// Makes the RDMA connection of one client; dropping the stream on the way closes it.
-    fn dial(&mut self, accepted: Accepted, now: Instant) -> Result<(), &'static str> {
-        let Accepted {
-            door: DoorId(index),
-            stream,
-            client,
-            place,
-        } = accepted;
-        let back = &self.plan.backs[index];
-        let core = roomiest(&self.cores).ok_or("no seat is free on any lcore")?;
-        let opened = self.fabric.open(self.cores[core].port);
-        let (connection, endpoint) = opened.map_err(|_| "no queue pair is free")?;
+    /// The way to the upstream is known: a seat, and the queue pair there. Dropping the stream
+    /// closes it.
+    pub(super) fn seat_client(
+        &mut self,
+        connection: ConnectionId,
+        client: Client,
+        now: Instant,
+    ) -> Result<(), &'static str> {
+        let back = &self.plan.backs[client.back];
+        let taken = roomiest(&self.cores, &self.fabric, connection).map_err(NoSeat::reason);
+        let taken = taken.and_then(|core| {
+            let endpoint = self.fabric.take(connection, self.cores[core].port);
+            Ok((core, endpoint.map_err(|_| "no queue pair is free")?))
+        });
+        let (core, endpoint) = taken.inspect_err(|_| self.fabric.abandon(connection))?;
+        let upstream = back.upstream.to_string();
         let mut engine = setup::engine(&back.transport, Side::Client);
-        if self.remembered.is_version_one(&back.upstream, now) {
+        if self.remembered.is_version_one(&upstream, now) {
             engine.version_max = Version::One;
         }
         let session = Session {
             connection: Connection::new(engine),
-            upper: Role::Back(Box::new(Back::new(stream, &setup::back(back)))),
+            upper: Role::Back(Box::new(Back::new(client.stream, &setup::back(back)))),
         };
         let coming = Coming {
             core,
             connection,
-            owner: Owner::Back(index),
-            peer: back.upstream.clone(),
-            client: Some(client.to_string()),
-            place: Some(place),
+            owner: Owner::Back(client.back),
+            peer: upstream.clone(),
+            party: upstream,
+            is_known: true,
+            client: Some(client.address.to_string()),
+            place: Some(client.place),
         };
-        debug!("back {}: client {client}", back.name);
+        debug!("back {}: client {}", back.name, client.address);
         self.seat(coming, endpoint, None, session)
     }
 

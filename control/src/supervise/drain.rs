@@ -5,6 +5,7 @@ use crate::notify;
 use crate::signals::Stop;
 use crate::status::State;
 use anyhow::{Result, bail};
+use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_lcore::{Exit, SeatOrder};
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
@@ -78,7 +79,7 @@ impl Ending {
     }
 }
 
-impl Supervisor {
+impl<F: Fabric> Supervisor<F> {
     /// Takes the end one step further, if it has begun. True when everything has ended.
     pub(super) fn end(&mut self, now: Instant) -> Result<bool> {
         if self.ending.by.is_none() {
@@ -88,6 +89,7 @@ impl Supervisor {
             info!("draining");
             notify::stopping(self.ending.timeout + CLOSE_WITHIN);
             self.doors.shut();
+            self.forget_ways();
             let backs: Vec<_> = self
                 .sessions
                 .backs()

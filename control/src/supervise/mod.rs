@@ -11,8 +11,8 @@
 //! # The way of a connection
 //!
 //! RDMA in (front, service): request, allow list, seat, adoption (receives posted), accept,
-//! established. TCP in (back): accepted, allow list, queue pair, adoption, connect, established,
-//! version negotiated in time or not (V2-09). A front's upper layer asks for a TCP connection to
+//! established. TCP in (back): accepted, allow list, name and address of the upstream resolved,
+//! seat, adoption, connect, established, version negotiated in time or not (V2-09). A front's upper layer asks for a TCP connection to
 //! a backend when the first Call for it comes.
 //!
 //! # The end
@@ -23,14 +23,17 @@
 mod arrive;
 mod backends;
 mod board;
+mod clamp;
 mod cores;
 mod dial;
 mod drain;
+mod placement;
 mod policy;
 mod remembered;
 mod seated;
 mod setup;
 mod survey;
+mod ways;
 
 pub use board::Board;
 
@@ -47,9 +50,8 @@ use cores::Core;
 use drain::Ending;
 use remembered::Remembered;
 use rpcrdma_config::Plan;
-use rpcrdma_fabric::connect::{Event, Fabric};
+use rpcrdma_fabric::connect::{DeviceChange, Event, Fabric, PortId};
 use rpcrdma_lcore::{Bell, ConnectionNumber, Notice, SeatOrder, Session};
-use rpcrdma_memory::MemoryFabric;
 use rpcrdma_upper::role::Role;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seated::Sessions;
@@ -57,8 +59,9 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use survey::Surveyor;
-use tracing::debug;
+use survey::{Ground, Surveyor};
+use tracing::{debug, error, info, warn};
+use ways::Ways;
 
 /// The control loop comes round at least this often.
 const ROUND: Duration = Duration::from_millis(100);
@@ -69,12 +72,13 @@ const BACKEND_CONNECTS: ConnectorLimits = ConnectorLimits {
 };
 
 /// The appliance, up and running.
-pub struct Supervisor {
+pub struct Supervisor<F: Fabric> {
     plan: Plan,
-    fabric: MemoryFabric,
+    fabric: F,
     bell: Arc<Bell>,
-    cores: Vec<Core>,
+    cores: Vec<Core<F>>,
     sessions: Sessions,
+    ways: Ways,
     remembered: Remembered,
     doors: Doors,
     connector: Connector,
@@ -106,24 +110,30 @@ impl Handle {
     }
 }
 
-impl Supervisor {
-    /// Brings up everything in the plan: export, lcores, listeners.
+impl<F: Fabric> Supervisor<F> {
+    /// Brings up everything in the plan on this fabric: export, lcores, listeners.
     ///
     /// # Errors
     ///
     /// Whatever cannot be had, by name: nothing runs then.
-    pub fn start(plan: Plan) -> Result<Self> {
+    pub fn start(mut plan: Plan, mut fabric: F) -> Result<Self> {
         let bell = Arc::new(Bell::new().context("no descriptors left")?);
         let export = plan.export.as_ref().map(start_export).transpose()?;
-        let mut fabric = MemoryFabric::new();
-        let cores = cores::start(&plan, &fabric, &bell)?;
+        let devices = fabric.devices();
+        let clamps = clamp::clamp(&mut plan, &devices)?;
+        for clamp in &clamps {
+            warn!("{clamp}");
+        }
+        let cores = cores::start(&plan, &mut fabric, &devices, &bell)?;
         let doors = Doors::open(&plan, &mut fabric)?;
-        let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), Arc::clone(&bell));
+        let ground = Ground { devices, clamps };
+        let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), ground, Arc::clone(&bell));
         Ok(Self {
             fabric,
             bell,
             cores,
             sessions: Sessions::default(),
+            ways: Ways::new().context("no descriptors or threads left")?,
             remembered: Remembered::default(),
             doors,
             connector: Connector::new(BACKEND_CONNECTS)?,
@@ -145,10 +155,10 @@ impl Supervisor {
         }
     }
 
-    /// The memory fabric its fronts and services listen in, for peers in this process.
+    /// The fabric that its fronts and services listen in.
     #[must_use]
-    pub fn fabric(&self) -> MemoryFabric {
-        self.fabric.clone()
+    pub fn fabric(&self) -> &F {
+        &self.fabric
     }
 
     /// Where each back listens, by name.
@@ -184,6 +194,7 @@ impl Supervisor {
             self.take_notices(now);
             self.take_fabric_events(now);
             self.take_backends(now);
+            self.take_ways();
             self.take_clients(now);
             self.give_up_negotiations(now);
             self.cores.iter_mut().for_each(Core::flush);
@@ -220,7 +231,11 @@ impl Supervisor {
         let mut watched = vec![
             PollFd::new(&*self.bell, PollFlags::IN),
             PollFd::new(&self.connector, PollFlags::IN),
+            PollFd::new(&self.ways, PollFlags::IN),
         ];
+        // What cannot be taken now is no reason to wake up either.
+        let fabric = self.fabric.descriptor().filter(|_| self.has_room());
+        watched.extend(fabric.map(|fabric| PollFd::from_borrowed_fd(fabric, PollFlags::IN)));
         watched.extend(
             signals.map(|signals| PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)),
         );
@@ -279,12 +294,13 @@ impl Supervisor {
             && let Some(event) = self.fabric.poll()
         {
             match event {
+                Event::Resolved { connection } => self.resolved(connection, now),
                 Event::Request {
                     listener,
                     connection,
                     peer,
                     private_data,
-                } => self.requested(listener, connection, peer, &private_data),
+                } => self.requested(listener, connection, &peer, &private_data),
                 Event::Established {
                     connection,
                     private_data,
@@ -292,7 +308,24 @@ impl Supervisor {
                 Event::Rejected { connection, reason } => self.rejected(connection, &reason),
                 // Its lcore says so too, with more to say.
                 Event::Disconnected { .. } => {}
+                Event::Device {
+                    name,
+                    ports,
+                    change,
+                } => self.device_changed(&name, &ports, change),
             }
+        }
+    }
+
+    /// A device came or went. Connections that ended by it are told of by their lcores.
+    fn device_changed(&mut self, name: &str, ports: &[PortId], change: DeviceChange) {
+        self.surveyor.device_changed(name, change);
+        let polled = |core: &&Core<F>| ports.contains(&core.port);
+        let lcores = self.cores.iter().filter(polled).count();
+        match change {
+            DeviceChange::Down => warn!("device {name}: link down; {lcores} lcores poll it"),
+            DeviceChange::Up => info!("device {name}: link up"),
+            DeviceChange::Gone => error!("device {name}: gone; {lcores} lcores polled it"),
         }
     }
 
@@ -310,7 +343,7 @@ impl Supervisor {
         };
         let connection = &session.connection;
         self.remembered
-            .suspect(&seated.peer, connection.suspects(), now);
+            .suspect(&seated.party, connection.suspects(), now);
         if let seated::Owner::Back(index) = seated.owner
             && connection.broke_while_offering()
             && let Some(back) = self.plan.backs.get(index)
@@ -322,7 +355,7 @@ impl Supervisor {
                 back.transport.version_memory.as_secs()
             ));
             let time = back.transport.version_memory;
-            self.remembered.version_one(&back.upstream, now, time);
+            self.remembered.version_one(&seated.party, now, time);
         }
         debug!("connection {}: closed: {ending:?}", number.0);
     }

@@ -2,7 +2,7 @@
 
 use super::cores::Core;
 use crate::listen::Place;
-use rpcrdma_fabric::connect::ConnectionId;
+use rpcrdma_fabric::connect::{ConnectionId, Fabric};
 use rpcrdma_lcore::{ConnectionNumber, SeatId};
 use std::collections::HashMap;
 use std::time::Instant;
@@ -26,6 +26,10 @@ pub(super) struct Coming {
     pub(super) owner: Owner,
     /// The other end, in the fabric's form of address.
     pub(super) peer: String,
+    /// The same, without what another connection of it would not have.
+    pub(super) party: String,
+    /// That name is one that lasts, and others do not have.
+    pub(super) is_known: bool,
     /// The TCP end: the client of a back, the last backend of a front.
     pub(super) client: Option<String>,
     /// That client's place among the clients of its listener.
@@ -40,6 +44,8 @@ pub(super) struct Seated {
     pub(super) connection: ConnectionId,
     pub(super) owner: Owner,
     pub(super) peer: String,
+    pub(super) party: String,
+    pub(super) is_known: bool,
     pub(super) client: Option<String>,
     _place: Option<Place>,
     /// Both sides may send.
@@ -56,6 +62,8 @@ impl Coming {
             connection: self.connection,
             owner: self.owner,
             peer: self.peer,
+            party: self.party,
+            is_known: self.is_known,
             client: self.client,
             _place: self.place,
             stands: false,
@@ -157,14 +165,46 @@ impl Sessions {
     }
 }
 
-/// The lcore with the most room, if any has some; of those that can be told of a connection now.
-pub(super) fn roomiest(cores: &[Core]) -> Option<usize> {
-    let rooms = cores.iter().map(|core| match core.line.has_room() {
-        true => core.line.free_seats(),
-        false => 0,
+/// Why a connection gets no seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoSeat {
+    /// No lcore polls the device that it comes by.
+    NoPort,
+    /// Those that do are full, or too busy to be told.
+    NoRoom,
+}
+
+impl NoSeat {
+    /// In words.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            NoSeat::NoPort => "no lcore polls the device that this connection comes by",
+            NoSeat::NoRoom => "no seat is free on any lcore",
+        }
+    }
+}
+
+/// The lcore with the most room, of those that can have this connection and can be told now.
+pub(super) fn roomiest<F: Fabric>(
+    cores: &[Core<F>],
+    fabric: &F,
+    connection: ConnectionId,
+) -> Result<usize, NoSeat> {
+    let able = cores
+        .iter()
+        .enumerate()
+        .filter(|(_, core)| fabric.may_serve(connection, core.port));
+    let rooms = able.map(|(index, core)| match core.line.has_room() {
+        true => (index, core.line.free_seats()),
+        false => (index, 0),
     });
-    let rooms = rooms.enumerate();
+    let rooms: Vec<_> = rooms.collect();
     // Of equals the first: `max_by_key` would take the last.
-    let (best, room) = rooms.rev().max_by_key(|&(_, room)| room)?;
-    (room > 0).then_some(best)
+    let best = rooms.into_iter().rev().max_by_key(|&(_, room)| room);
+    let (best, room) = best.ok_or(NoSeat::NoPort)?;
+    if room > 0 {
+        Ok(best)
+    } else {
+        Err(NoSeat::NoRoom)
+    }
 }

@@ -8,9 +8,11 @@ use crate::export::Export;
 use crate::logging::Complaints;
 use crate::metrics::{Family, Kind, Value};
 use crate::status::{
-    Connection, Document, Lcore, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Role, State,
+    Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Memory, REFUSED_HEADERS,
+    RefusedHeader, Role, State,
 };
 use rpcrdma_config::Plan;
+use rpcrdma_fabric::connect::{self, DeviceChange, Fabric};
 use rpcrdma_lcore::{Bell, Row, Snapshot};
 use rpcrdma_upper::role::Role as Upper;
 use std::collections::BTreeMap;
@@ -33,6 +35,14 @@ pub(super) struct Surveyor {
     /// What each lcore last said; `None` while it is being asked.
     said: Vec<Option<Box<Snapshot<Upper>>>>,
     listeners: Vec<Listener>,
+    devices: Vec<Device>,
+    clamps: Vec<Clamp>,
+}
+
+/// What is known of the fabric that a plan runs on.
+pub(super) struct Ground {
+    pub(super) devices: Vec<connect::Device>,
+    pub(super) clamps: Vec<Clamp>,
 }
 
 impl Surveyor {
@@ -40,8 +50,14 @@ impl Surveyor {
         plan: &Plan,
         doors: &Doors,
         export: Option<&Export>,
+        ground: Ground,
         bell: Arc<Bell>,
     ) -> Self {
+        let device = |it: connect::Device| Device {
+            name: it.name,
+            node: it.node,
+            state: DeviceState::Up,
+        };
         let rows = plan.runtime.connections_max as usize;
         let room = |_| Some(Box::new(Snapshot::with_room(rows)));
         Self {
@@ -53,6 +69,19 @@ impl Surveyor {
             complaints: Complaints::new(1, EVERY),
             said: plan.runtime.lcores.iter().map(room).collect(),
             listeners: listeners(plan, doors, export),
+            devices: ground.devices.into_iter().map(device).collect(),
+            clamps: ground.clamps,
+        }
+    }
+
+    /// A device has changed.
+    pub(super) fn device_changed(&mut self, name: &str, change: DeviceChange) {
+        if let Some(device) = self.devices.iter_mut().find(|it| it.name == name) {
+            device.state = match change {
+                DeviceChange::Down => DeviceState::Down,
+                DeviceChange::Up => DeviceState::Up,
+                DeviceChange::Gone => DeviceState::Gone,
+            };
         }
     }
 
@@ -61,9 +90,9 @@ impl Surveyor {
     }
 
     /// Posts what all lcores have said, and asks them again when it is time.
-    pub(super) fn turn(
+    pub(super) fn turn<F: Fabric>(
         &mut self,
-        cores: &mut [Core],
+        cores: &mut [Core<F>],
         sessions: &Sessions,
         plan: &Plan,
         state: State,
@@ -117,7 +146,13 @@ impl Surveyor {
         }
     }
 
-    fn post(&mut self, cores: &[Core], sessions: &Sessions, plan: &Plan, state: State) {
+    fn post<F: Fabric>(
+        &mut self,
+        cores: &[Core<F>],
+        sessions: &Sessions,
+        plan: &Plan,
+        state: State,
+    ) {
         let numbered = cores.iter().zip(self.said.iter().flatten()).zip(0u32..);
         let lcores: Vec<Lcore> = numbered
             .clone()
@@ -145,6 +180,8 @@ impl Surveyor {
             uptime_seconds: self.started.elapsed().as_secs(),
             state,
             listeners: self.listeners.clone(),
+            devices: self.devices.clone(),
+            clamps: self.clamps.clone(),
             lcores,
             refused,
         };
@@ -152,9 +189,9 @@ impl Surveyor {
     }
 }
 
-fn lcore(
+fn lcore<F: Fabric>(
     number: u32,
-    core: &Core,
+    core: &Core<F>,
     snapshot: &Snapshot<Upper>,
     sessions: &Sessions,
     plan: &Plan,
@@ -173,6 +210,7 @@ fn lcore(
     Lcore {
         lcore: number,
         processor: u32::try_from(core.processor).unwrap_or(u32::MAX),
+        device: core.device.clone(),
         in_use: in_use.map(|(name, value)| (name.to_owned(), value)).into(),
         memory: Memory {
             in_use_bytes: snapshot.memory.in_use_bytes,

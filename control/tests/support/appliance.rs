@@ -38,8 +38,9 @@ impl Appliance {
     }
 
     pub(crate) fn of(plan: Plan) -> Self {
-        let supervisor = Supervisor::start(plan).unwrap_or_else(|error| panic!("{error:#}"));
-        let (fabric, handle) = (supervisor.fabric(), supervisor.handle());
+        let supervisor = Supervisor::start(plan, MemoryFabric::new());
+        let supervisor = supervisor.unwrap_or_else(|error| panic!("{error:#}"));
+        let (fabric, handle) = (supervisor.fabric().clone(), supervisor.handle());
         let backs = supervisor.back_addresses();
         let run = move || supervisor.run(None).map_err(|error| format!("{error:#}"));
         Self {

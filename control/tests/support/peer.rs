@@ -56,7 +56,9 @@ impl Peer {
             windows: 64,
             ..Settings::default()
         };
-        let (id, port) = fabric.open_port(memory.arena(), &settings).expect("a port");
+        let (id, port) = fabric
+            .open_port_with(memory.arena(), &settings)
+            .expect("a port");
         let mark = memory.mark();
         Self {
             fabric,
@@ -75,12 +77,20 @@ impl Peer {
     pub(crate) fn ask(&mut self, address: &str, receives: u32, private: &[u8]) -> ConnectionId {
         assert!(self.qp.is_none(), "one connection at a time");
         self.memory.rewind(self.mark);
-        let (connection, endpoint) = self.fabric.open(self.id).expect("a queue pair");
+        let connection = self.fabric.resolve(address).expect("an address");
+        until("the way there", || match self.fabric.poll()? {
+            Event::Resolved { connection: it } if it == connection => Some(()),
+            // The end of the connection before this one.
+            Event::Disconnected { .. } => None,
+            event => panic!("no way there: {event:?}"),
+        });
+        let endpoint = self.fabric.take(connection, self.id);
+        let endpoint = endpoint.expect("a queue pair");
         let qp = self.port.adopt(endpoint, Token(0)).expect("room");
         (self.qp, self.over) = (Some(qp), false);
         self.receives.clear();
         self.post(receives);
-        let asked = self.fabric.connect(connection, address, private);
+        let asked = self.fabric.connect(connection, private);
         asked.expect("adopted");
         connection
     }
@@ -102,6 +112,16 @@ impl Peer {
             Event::Disconnected { connection } if connection != asked => None,
             event => panic!("no connection: {event:?}"),
         })
+    }
+
+    /// Waits for the other side's no to what was asked, and why.
+    pub(crate) fn until_rejected(&mut self, asked: ConnectionId) -> String {
+        let reason = until("a no", || match self.fabric.poll()? {
+            Event::Rejected { connection, reason } if connection == asked => Some(reason),
+            event => panic!("no rejection: {event:?}"),
+        });
+        self.until_over();
+        reason
     }
 
     /// Posts so many more receives.
@@ -273,7 +293,7 @@ impl Peer {
                 let _ = self.port.post_receive(self.qp(), span, completion.id);
             }
             Outcome::Disconnected => self.over = true,
-            Outcome::Done | Outcome::Failed(_) => {}
+            Outcome::Done | Outcome::Failed(_) | Outcome::Room => {}
         }
     }
 

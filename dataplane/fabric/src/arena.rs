@@ -23,13 +23,30 @@ use crate::Span;
 use crate::mapping::Mapping;
 use crate::short;
 use std::io::{self, IoSlice, IoSliceMut};
+use std::ptr::NonNull;
 
 pub use crate::mapping::{Hugepages, Pages};
+pub use crate::tract::{Keeper, Tract};
 
 /// One region of memory that a port registers as a whole.
 #[derive(Debug)]
 pub struct Arena {
     mapping: Mapping,
+    tract: Extent,
+}
+
+// SAFETY: of its two parts the mapping is `Send`, and the other is an address alone.
+unsafe impl Send for Arena {}
+// SAFETY: as above: the mapping is `Sync`.
+unsafe impl Sync for Arena {}
+
+/// A run of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its first octet.
+    pub start: NonNull<u8>,
+    /// Its octets.
+    pub bytes: u64,
 }
 
 impl Arena {
@@ -39,9 +56,26 @@ impl Arena {
     ///
     /// What the system says: no memory, or no huge pages with [`Hugepages::Require`].
     pub fn map(bytes: u64, hugepages: Hugepages) -> io::Result<Arena> {
-        Ok(Arena {
-            mapping: Mapping::new(bytes, hugepages)?,
-        })
+        let mapping = Mapping::new(bytes, hugepages)?;
+        let tract = Extent {
+            start: mapping.start(),
+            bytes: mapping.len() as u64,
+        };
+        Ok(Arena { mapping, tract })
+    }
+
+    /// Over a part of a tract.
+    pub(crate) fn within(tract: Extent, mapping: Mapping) -> Arena {
+        Arena { mapping, tract }
+    }
+
+    /// The run of memory that it is carved from, itself where it was mapped on its own. Arenas of
+    /// one tract have the same here: a device needs to register it but once for all of them.
+    ///
+    /// It is an address and nothing more: who follows it must keep to the text above.
+    #[must_use]
+    pub fn tract(&self) -> Extent {
+        self.tract
     }
 
     /// Its size in octets.
@@ -55,6 +89,13 @@ impl Arena {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.mapping.len() == 0
+    }
+
+    /// Where it begins. As with [`Arena::tract`], an address and nothing more.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.mapping.start()
     }
 
     /// What kind of pages it got.
@@ -90,7 +131,7 @@ impl Arena {
         clippy::cast_possible_truncation,
         reason = "below the length of a mapping"
     )]
-    unsafe fn start(&self, span: Span) -> *mut u8 {
+    unsafe fn first(&self, span: Span) -> *mut u8 {
         // SAFETY: the offset is within the mapping, or one past its end for an empty span.
         let start = unsafe { self.mapping.start().add(span.offset as usize) };
         start.as_ptr()
@@ -116,7 +157,7 @@ impl Arena {
             return &[];
         }
         // SAFETY: it is inside.
-        let start = unsafe { self.start(span) };
+        let start = unsafe { self.first(span) };
         // SAFETY: inside the mapping, which lives as long as `self`; every octet of a mapping is
         // initialised; the caller keeps writers away.
         unsafe { std::slice::from_raw_parts(start, span.len as usize) }
@@ -140,7 +181,7 @@ impl Arena {
             return &mut [];
         }
         // SAFETY: it is inside.
-        let start = unsafe { self.start(span) };
+        let start = unsafe { self.first(span) };
         // SAFETY: inside the mapping, which lives as long as `self`; every octet of a mapping is
         // initialised; the caller keeps everybody else away.
         unsafe { std::slice::from_raw_parts_mut(start, span.len as usize) }
@@ -158,7 +199,7 @@ impl Arena {
             return false;
         }
         // SAFETY: it is inside.
-        let start = unsafe { self.start(span) };
+        let start = unsafe { self.first(span) };
         // SAFETY: `from` is readable, the destination is inside the mapping; they do not
         // overlap, because no slice over the destination lives.
         unsafe { short::copy(from.as_ptr(), start, from.len()) };
@@ -178,7 +219,7 @@ impl Arena {
             return false;
         }
         // SAFETY: it is inside.
-        let start = unsafe { self.start(span) };
+        let start = unsafe { self.first(span) };
         // SAFETY: the source is inside the mapping, the destination is the caller's promise.
         unsafe { short::copy(start, to, span.len as usize) };
         true
@@ -197,7 +238,7 @@ impl Arena {
             return false;
         }
         // SAFETY: it is inside.
-        let start = unsafe { self.start(span) };
+        let start = unsafe { self.first(span) };
         // SAFETY: the source is the caller's promise, the destination is inside the mapping.
         unsafe { short::copy(from, start, len as usize) };
         true
@@ -216,9 +257,9 @@ impl Arena {
             return false;
         }
         // SAFETY: it is inside.
-        let target = unsafe { self.start(to) };
+        let target = unsafe { self.first(to) };
         // SAFETY: as above.
-        let octets = unsafe { source.start(from) };
+        let octets = unsafe { source.first(from) };
         // SAFETY: both are inside their mappings; `copy_from` allows overlap.
         unsafe { target.copy_from(octets, from.len as usize) };
         true

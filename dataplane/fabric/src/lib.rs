@@ -16,11 +16,18 @@
 pub mod arena;
 mod bits;
 pub mod connect;
+#[expect(
+    unsafe_code,
+    reason = "the rate of copying memory is taken of raw memory"
+)]
+pub mod floor;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod mapping;
 pub mod pool;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 pub mod short;
+#[expect(unsafe_code, reason = "raw memory is this module's job")]
+mod tract;
 
 pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};
 pub use rpcrdma_wire::{Handle, Segment};
@@ -38,7 +45,8 @@ pub struct Token(pub u32);
 pub struct Completion {
     /// The queue pair's owner.
     pub token: Token,
-    /// The id the work was posted with; meaningless with [`Outcome::Disconnected`].
+    /// The id the work was posted with; meaningless with [`Outcome::Disconnected`] and
+    /// [`Outcome::Room`].
     pub id: WorkId,
     /// What happened.
     pub outcome: Outcome,
@@ -58,6 +66,10 @@ pub enum Outcome {
     Done,
     /// Work failed; for a receive, always [`WorkError::Flushed`] or [`WorkError::LocalLength`].
     Failed(WorkError),
+    /// What was refused as [`Refused::Busy`] to this queue pair, or to one that has ended since,
+    /// may be tried again. Only from a port where room can come without any work of the owner's
+    /// having completed.
+    Room,
     /// The connection is gone. Comes once; whatever is outstanding is flushed, before or after.
     Disconnected,
 }

@@ -1,5 +1,6 @@
-//! How an arena's memory is had from the system, and given back.
+//! How an arena's memory is had, from the system or from somebody who keeps it, and given back.
 
+use crate::tract::Keeper;
 use std::io;
 use std::ptr::NonNull;
 
@@ -17,7 +18,7 @@ pub enum Hugepages {
 /// What an arena got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// Reserved huge pages of 2 MiB.
+    /// Reserved huge pages.
     Reserved,
     /// Ordinary pages that the system was asked to join to huge ones as they are touched.
     Transparent,
@@ -28,45 +29,77 @@ pub enum Pages {
 impl std::fmt::Display for Pages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Pages::Reserved => "reserved huge pages (2 MiB)",
+            Pages::Reserved => "reserved huge pages",
             Pages::Transparent => "transparent huge pages",
             Pages::Ordinary => "ordinary pages",
         })
     }
 }
 
-/// A mapping of this process alone, zeroed.
+/// Memory of this process alone, zeroed.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     /// First octet; with transparent huge pages at a multiple of 2 MiB.
     start: NonNull<u8>,
     len: usize,
     pages: Pages,
-    system: system::Region,
+    _source: Source,
 }
 
-// SAFETY: a mapping is memory and nothing else; it has no thread affinity.
+/// Where the memory is from. It goes back there when this is dropped.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held, not looked at: what counts is its drop")]
+enum Source {
+    System(system::Region),
+    Keeper(Keeper),
+}
+
+// SAFETY: a mapping is memory and nothing else; it has no thread affinity, and a keeper is `Send`.
 unsafe impl Send for Mapping {}
 // SAFETY: `&Mapping` gives out addresses only; who may follow them is the arena's contract.
 unsafe impl Sync for Mapping {}
 
 const HUGE: usize = 2 << 20;
 
+/// The size of an arena as a length, where it has an allowed one.
+pub(crate) fn length(bytes: u64) -> io::Result<usize> {
+    // 2^40 keeps offsets in 256-octet blocks within 32 bits, which the pool relies on.
+    if bytes == 0 || bytes > 1 << 40 {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "an arena has 1 to 2^40 octets",
+        ));
+    }
+    usize::try_from(bytes).map_err(io::Error::other)
+}
+
 impl Mapping {
     pub(crate) fn new(bytes: u64, hugepages: Hugepages) -> io::Result<Mapping> {
-        // 2^40 keeps offsets in 256-octet blocks within 32 bits, which the pool relies on.
-        if bytes == 0 || bytes > 1 << 40 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "an arena has 1 to 2^40 octets",
-            ));
-        }
-        let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
+        let bytes = length(bytes)?;
         match hugepages {
             Hugepages::Off => Self::ordinary(bytes),
             Hugepages::Require => Self::reserved(bytes),
             Hugepages::Try if bytes < HUGE => Self::ordinary(bytes),
             Hugepages::Try => Self::reserved(bytes).or_else(|_| Self::transparent(bytes)),
+        }
+    }
+
+    /// Memory that is somebody else's, who keeps it until this is dropped.
+    ///
+    /// # Safety
+    ///
+    /// As [`Tract::new`](crate::tract::Tract::new) for these octets; no two mappings share one.
+    pub(crate) unsafe fn kept(
+        start: NonNull<u8>,
+        len: usize,
+        pages: Pages,
+        keeper: Keeper,
+    ) -> Mapping {
+        Mapping {
+            start,
+            len,
+            pages,
+            _source: Source::Keeper(keeper),
         }
     }
 
@@ -77,7 +110,7 @@ impl Mapping {
             start: system.start(),
             len,
             pages: Pages::Ordinary,
-            system,
+            _source: Source::System(system),
         })
     }
 
@@ -88,7 +121,7 @@ impl Mapping {
             start: system.start(),
             len,
             pages: Pages::Reserved,
-            system,
+            _source: Source::System(system),
         })
     }
 
@@ -111,7 +144,7 @@ impl Mapping {
             start,
             len,
             pages,
-            system,
+            _source: Source::System(system),
         })
     }
 
@@ -130,7 +163,7 @@ impl Mapping {
     }
 
     pub(crate) fn prefault(&self) -> io::Result<()> {
-        self.system.prefault(self.start, self.len)
+        system::prefault(self.start, self.len)
     }
 }
 
@@ -170,13 +203,12 @@ mod system {
                 unsafe { madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxHugepage) };
             Ok(advised?)
         }
+    }
 
-        pub(super) fn prefault(&self, start: NonNull<u8>, len: usize) -> io::Result<()> {
-            // SAFETY: the range lies in ours; this advice changes no octet of it.
-            let advised =
-                unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxPopulateWrite) };
-            Ok(advised?)
-        }
+    pub(super) fn prefault(start: NonNull<u8>, len: usize) -> io::Result<()> {
+        // SAFETY: the range is a mapping's; this advice changes no octet of it.
+        let advised = unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxPopulateWrite) };
+        Ok(advised?)
     }
 
     impl Drop for Region {
@@ -221,10 +253,10 @@ mod system {
         pub(super) fn join_pages(&self) -> io::Result<()> {
             Ok(())
         }
+    }
 
-        pub(super) fn prefault(&self, _: NonNull<u8>, _: usize) -> io::Result<()> {
-            Ok(())
-        }
+    pub(super) fn prefault(_: NonNull<u8>, _: usize) -> io::Result<()> {
+        Ok(())
     }
 
     impl Drop for Region {

@@ -12,12 +12,17 @@
 //!
 //! Never: configuration, policy, connecting, blocking.
 //!
-//! Start reading at [`Lcore::turn`] in `turn.rs`; `memory.rs` is the only unsafe code.
+//! With the feature `dpdk`, and once EAL was started, lcores are EAL's: see `eal.rs`.
+//!
+//! Start reading at [`Lcore::turn`] in `turn.rs`; the only unsafe code is that of `memory.rs`, and
+//! of `eal/tract.rs` with the feature.
 
 #![deny(unsafe_code)]
 
 mod bell;
 mod counters;
+#[cfg(feature = "dpdk")]
+pub mod eal;
 mod idle;
 mod line;
 mod memory;

@@ -89,6 +89,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                 self.bench.freed = true;
             }
             Outcome::Failed(error) => self.settle_work(seat, id, Err(error)),
+            Outcome::Room => self.look_again(seat),
             Outcome::Disconnected => self.disconnected(seat),
         }
     }
@@ -119,6 +120,19 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         let served = self.serve(seat, |occupant, desk, _| {
             occupant.session.connection.settle(desk, id, result)
         });
+        if served.is_none() {
+            self.came_too_late();
+        }
+    }
+
+    /// The port has room again that it had not.
+    #[inline(never)]
+    fn look_again(&mut self, seat: SeatId) {
+        let served = self.serve(seat, |occupant, _, _| {
+            occupant.session.connection.wake();
+            Event::None
+        });
+        self.bench.freed = true;
         if served.is_none() {
             self.came_too_late();
         }

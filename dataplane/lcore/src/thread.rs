@@ -1,6 +1,10 @@
 //! An lcore's thread: pinned, named, and never taking the process down with it.
+//!
+//! It is a new one, or a worker of EAL where that was started: see `eal.rs`.
 
 use crate::bell::Bell;
+#[cfg(feature = "dpdk")]
+use crate::eal::{Eal, Worker};
 use crate::turn::Lcore;
 use core_affinity::CoreId;
 use rpcrdma_fabric::Port;
@@ -18,7 +22,15 @@ const MAX_CORES: usize = 1024;
 /// A thread that runs an lcore.
 #[derive(Debug)]
 pub struct Running {
-    thread: JoinHandle<Exit>,
+    carrier: Carrier,
+}
+
+/// What runs it.
+#[derive(Debug)]
+enum Carrier {
+    Thread(JoinHandle<Exit>),
+    #[cfg(feature = "dpdk")]
+    Worker(Worker),
 }
 
 /// How an lcore ended. Its port is gone by then, so its connections are disconnected.
@@ -31,6 +43,7 @@ pub enum Exit {
 }
 
 /// Starts an lcore on a thread of its own, called `name`, pinned to `core` where one is given.
+/// With the feature `dpdk`, once EAL was started, that thread is EAL's worker of that processor.
 /// `make` runs on that thread, so that memory it touches first is near. `control` is rung when
 /// the lcore ends, however it does; [`crate::Line::is_over`] is true then.
 ///
@@ -52,16 +65,47 @@ where
     F: FnOnce() -> io::Result<Lcore<P, U>> + Send + 'static,
 {
     let (started, start) = sync_channel(1);
-    let thread = Builder::new().name(name).spawn(move || {
+    let life = move |core| {
         let exit = live(core, &started, make);
         control.ring();
         exit
-    })?;
-    match start.recv() {
-        Ok(Ok(())) => Ok(Running { thread }),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(io::Error::other("the lcore panicked while it was made")),
+    };
+    let running = Running {
+        carrier: carry(core, name, life)?,
+    };
+    let error = match start.recv() {
+        Ok(Ok(())) => return Ok(running),
+        Ok(Err(error)) => error,
+        Err(_) => io::Error::other("the lcore panicked while it was made"),
+    };
+    // It is ending. A worker can be given another lcore afterwards.
+    let _ = running.join();
+    Err(error)
+}
+
+/// Begins a life. It gets the processor it has to pin itself to.
+fn carry(
+    core: Option<CoreId>,
+    name: String,
+    life: impl FnOnce(Option<CoreId>) -> Exit + Send + 'static,
+) -> io::Result<Carrier> {
+    #[cfg(feature = "dpdk")]
+    if let (Some(eal), Some(core)) = (Eal::running(), core) {
+        let life = move || {
+            // Names are for people alone; EAL has pinned its own.
+            let _ = rename(&name);
+            life(None)
+        };
+        return Worker::launch(eal, core.id, life).map(Carrier::Worker);
     }
+    let thread = Builder::new().name(name).spawn(move || life(core))?;
+    Ok(Carrier::Thread(thread))
+}
+
+#[cfg(feature = "dpdk")]
+fn rename(name: &str) -> io::Result<()> {
+    let name = std::ffi::CString::new(name)?;
+    Ok(rustix::thread::set_name(&name)?)
 }
 
 /// The life of an lcore, from pinning to the drop of its port.
@@ -113,14 +157,21 @@ impl Running {
     /// True when the lcore has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.thread.is_finished()
+        match &self.carrier {
+            Carrier::Thread(thread) => thread.is_finished(),
+            #[cfg(feature = "dpdk")]
+            Carrier::Worker(worker) => worker.is_over(),
+        }
     }
 
     /// Waits for its end.
     #[must_use]
     pub fn join(self) -> Exit {
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| Exit::Panicked(words_of(&*panic)))
+        let panicked = |panic: Box<dyn Any + Send>| Exit::Panicked(words_of(&*panic));
+        match self.carrier {
+            Carrier::Thread(thread) => thread.join().unwrap_or_else(panicked),
+            #[cfg(feature = "dpdk")]
+            Carrier::Worker(worker) => worker.join(),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The memory fabric by itself, on two pinned cores: `cargo bench -p rpcrdma-memory`.
 //!
 //! Each line is the median of five runs, with the smallest and the largest. Not a test: the
-//! figures depend on the state that the machine is in, see `rpcrdma_memory::floor`.
+//! figures depend on the state that the machine is in, see `rpcrdma_fabric::floor`.
 #![expect(
     clippy::unwrap_used,
     reason = "a bench that cannot run says so by panicking"
@@ -11,8 +11,9 @@
 mod support;
 
 use rpcrdma_fabric::arena::{Arena, Hugepages};
+use rpcrdma_fabric::floor;
 use rpcrdma_fabric::{Access, Completion, Octets, Outcome, Port, QueuePair, Token, WorkId};
-use rpcrdma_memory::{MemoryFabric, Settings, floor};
+use rpcrdma_memory::{MemoryFabric, Settings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -74,7 +75,9 @@ fn cache_line() -> f64 {
 
 fn ping_pong(octets: u32) -> f64 {
     let mut times = Vec::with_capacity(100_000);
-    floor::send_receive_ping_pong(octets, 100_000, pin, |time| times.push(time)).unwrap();
+    let mut fabric = MemoryFabric::new();
+    let record = |time| times.push(time);
+    floor::send_receive_ping_pong(&mut fabric, "floor", octets, 100_000, pin, record).unwrap();
     times.sort();
     times[times.len() / 2].as_nanos() as f64
 }
@@ -83,7 +86,7 @@ fn node(fabric: &MemoryFabric, bytes: u64) -> Node {
     let arena = Arc::new(Arena::map(bytes, Hugepages::Try).unwrap());
     arena.prefault().unwrap();
     let (id, port) = fabric
-        .open_port(Arc::clone(&arena), &Settings::default())
+        .open_port_with(Arc::clone(&arena), &Settings::default())
         .unwrap();
     Node { id, port, arena }
 }

@@ -14,6 +14,8 @@ pub enum Error {
     InUse(String),
     /// Not an address: any text that is not empty is one.
     Address(String),
+    /// No such device: there is one, called `memory`.
+    NoDevice(String),
     /// No such port, or its lcore is gone.
     NoPort(PortId),
     /// No such connection; it may have been lost.
@@ -35,6 +37,7 @@ impl std::fmt::Display for Error {
             }
             Error::InUse(address) => write!(f, "memory fabric: {address} is in use"),
             Error::Address(address) => write!(f, "memory fabric: {address:?} is not an address"),
+            Error::NoDevice(name) => write!(f, "memory fabric: no device {name:?}"),
             Error::NoPort(port) => write!(f, "memory fabric: no port {}", port.0),
             Error::NoConnection(id) => write!(f, "memory fabric: no connection {}", id.0),
             Error::Over(id) => write!(f, "memory fabric: the peer of connection {} has gone", id.0),

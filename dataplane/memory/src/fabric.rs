@@ -1,26 +1,31 @@
 //! The memory fabric as a control thread sees it.
 
 use crate::barrier;
+use crate::desk::Hatch;
 use crate::error::Error;
-use crate::link::Losses;
-use crate::port::MemoryPort;
+use crate::port::{self, MemoryPort};
 use crate::queue_pair::Endpoint;
 use crate::registry::{Control, Registry};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use rpcrdma_fabric::arena::Arena;
-use rpcrdma_fabric::connect::{ConnectionId, Event, Fabric, ListenerId, PortId};
-use std::sync::atomic::Ordering;
+use rpcrdma_fabric::connect::{
+    ConnectionId, Device, Event, Fabric, ListenerId, PortId, PortWanted,
+};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The one device there is.
+const DEVICE: &str = "memory";
+
 /// A fabric in this process. Clones are the same fabric, each with events of its own: those of
-/// the listeners it made and the connections it opened. Dropping a clone ends its listeners;
+/// the listeners it made and the connections it began. Dropping a clone ends its listeners;
 /// its connections go on, unwatched.
 #[derive(Debug)]
 pub struct MemoryFabric {
     registry: Arc<Mutex<Registry>>,
     control: Control,
-    losses: Arc<Losses>,
+    hatch: Arc<Hatch>,
     /// Losses that have been looked at.
     seen: u32,
 }
@@ -34,22 +39,22 @@ impl MemoryFabric {
     }
 
     fn of(registry: Arc<Mutex<Registry>>) -> MemoryFabric {
-        let (control, losses) = lock(&registry).add_control();
+        let (control, hatch) = lock(&registry).add_control();
         MemoryFabric {
             registry,
             control,
-            losses,
+            hatch,
             seen: 0,
         }
     }
 
-    /// Opens a port over an arena, which it registers as a whole.
+    /// Opens a port as [`Fabric::open_port`] does, with everything that can be set.
     ///
     /// # Errors
     ///
     /// [`Error::Setting`] when a setting is impossible, [`Error::System`] when memory or
     /// descriptors run out.
-    pub fn open_port(
+    pub fn open_port_with(
         &self,
         arena: Arc<Arena>,
         settings: &Settings,
@@ -96,25 +101,47 @@ impl Fabric for MemoryFabric {
     type Port = MemoryPort;
     type Error = Error;
 
+    fn devices(&self) -> Vec<Device> {
+        vec![Device {
+            name: DEVICE.to_owned(),
+            node: None,
+            capabilities: port::at_best(),
+        }]
+    }
+
+    fn open_port(
+        &mut self,
+        arena: Arc<Arena>,
+        wanted: &PortWanted,
+    ) -> Result<(PortId, MemoryPort), Error> {
+        if let Some(name) = wanted.device.as_ref().filter(|name| *name != DEVICE) {
+            return Err(Error::NoDevice(name.clone()));
+        }
+        self.open_port_with(arena, &Settings::wanted(wanted))
+    }
+
     fn listen(&mut self, address: &str) -> Result<ListenerId, Error> {
         self.registry().listen(self.control, address)
     }
 
-    fn open(&mut self, port: PortId) -> Result<(ConnectionId, Endpoint), Error> {
-        self.registry().open(self.control, port)
+    fn address(&self, listener: ListenerId) -> Option<String> {
+        self.registry().address(listener)
     }
 
-    fn connect(
-        &mut self,
-        connection: ConnectionId,
-        address: &str,
-        private_data: &[u8],
-    ) -> Result<(), Error> {
-        self.registry().connect(connection, address, private_data)
+    fn resolve(&mut self, address: &str) -> Result<ConnectionId, Error> {
+        self.registry().resolve(self.control, address)
+    }
+
+    fn may_serve(&self, connection: ConnectionId, port: PortId) -> bool {
+        self.registry().may_serve(connection, port)
     }
 
     fn take(&mut self, connection: ConnectionId, port: PortId) -> Result<Endpoint, Error> {
         self.registry().take(connection, port)
+    }
+
+    fn connect(&mut self, connection: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
+        self.registry().connect(connection, private_data)
     }
 
     fn accept(&mut self, connection: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
@@ -125,12 +152,26 @@ impl Fabric for MemoryFabric {
         self.registry().reject(connection, reason)
     }
 
+    fn abandon(&mut self, connection: ConnectionId) {
+        self.registry().abandon(connection);
+    }
+
     fn poll(&mut self) -> Option<Event> {
-        let losses = self.losses.0.load(Ordering::Acquire);
+        let event = self.registry().next_event(self.control);
+        if event.is_some() {
+            return event;
+        }
+        self.hatch.hush();
+        let losses = self.hatch.losses();
+        let mut registry = lock(&self.registry);
         if losses != self.seen {
             self.seen = losses;
-            self.registry().notice_losses(self.control);
+            registry.notice_losses(self.control);
         }
-        self.registry().next_event(self.control)
+        registry.next_event(self.control)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.hatch.descriptor()
     }
 }

@@ -71,8 +71,8 @@
 //! # What it costs
 //!
 //! A message of up to 48 octets is one cache line on its way to the other core, and up to 112
-//! are two. `cargo bench -p rpcrdma-memory` measures; [`floor`] has the same for others to
-//! compare with.
+//! are two. `cargo bench -p rpcrdma-memory` measures; [`rpcrdma_fabric::floor`] has the same for
+//! others to compare with.
 
 #![deny(unsafe_code)]
 
@@ -80,11 +80,11 @@ mod barrier;
 mod bell;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod copy;
+mod desk;
 mod error;
 mod fabric;
 mod fault;
 mod fifo;
-pub mod floor;
 mod lane;
 mod link;
 mod padded;

@@ -1,5 +1,6 @@
 //! A connection as both of its sides see it.
 
+use crate::desk::Hatch;
 use crate::padded::Padded;
 use crate::shared::Shared;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -23,10 +24,6 @@ pub(crate) enum Cause {
     TooLongFor(usize),
 }
 
-/// Counts the connections that ended, for one control thread to notice.
-#[derive(Debug, Default)]
-pub(crate) struct Losses(pub(crate) AtomicU32);
-
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -41,7 +38,7 @@ pub(crate) struct Link {
 pub(crate) struct Side {
     /// Its port and who is told of losses, once known.
     pub(crate) port: OnceLock<Arc<Shared>>,
-    pub(crate) losses: OnceLock<Arc<Losses>>,
+    pub(crate) hatch: OnceLock<Arc<Hatch>>,
     /// Queue pair (low half) and its generation, never zero (high half), once adopted.
     address: AtomicU64,
     /// Where this side's incoming ring ended when its peer severed the connection.
@@ -109,8 +106,8 @@ impl Link {
             return false;
         }
         for side in &self.sides {
-            if let Some(losses) = side.losses.get() {
-                losses.0.fetch_add(1, Ordering::Release);
+            if let Some(hatch) = side.hatch.get() {
+                hatch.tell_loss();
             }
         }
         true

@@ -10,8 +10,9 @@ use crate::fifo::Fifo;
 use crate::lane::Lane;
 use crate::queue_pair::{Endpoint, QueuePair};
 use crate::registry::Registry;
-use crate::settings::Settings;
+use crate::settings::{DEPTH_MAX, Settings};
 use crate::shared::Shared;
+use crate::window::MOST_WINDOWS;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rpcrdma_fabric::arena::{Arena, Hugepages};
@@ -28,6 +29,18 @@ use std::sync::{Arc, Mutex};
 const GATHER: u32 = 16;
 /// Longest Read or Write.
 const TRANSFER_BYTES: u32 = 1 << 30;
+
+/// What a port can be opened with at most.
+pub(crate) fn at_best() -> Capabilities {
+    Capabilities {
+        gather: GATHER,
+        send_depth: DEPTH_MAX,
+        receive_depth: DEPTH_MAX,
+        transfer_bytes: TRANSFER_BYTES,
+        windows: MOST_WINDOWS,
+        remote_invalidate: true,
+    }
+}
 
 /// A port. Belongs to one lcore; dropping it ends all its connections.
 #[derive(Debug)]

@@ -1,14 +1,15 @@
 //! What the control threads share: ports, listeners, connections being made and standing.
 //! Behind one mutex that no lcore takes while it works.
 
+use crate::desk::{Desk, Hatch};
 use crate::error::Error;
 use crate::fifo::Fifo;
 use crate::lane;
-use crate::link::{Cause, Link, Losses};
+use crate::link::{Cause, Link};
 use crate::queue_pair::{Endpoint, Parts};
 use crate::shared::Shared;
-use rpcrdma_fabric::connect::{ConnectionId, Event, ListenerId, PortId};
-use std::collections::{HashMap, HashSet, VecDeque};
+use rpcrdma_fabric::connect::{ConnectionId, Event, ListenerId, Peer, PortId};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Requests of one listener that wait for an answer.
@@ -45,12 +46,6 @@ struct Listener {
     control: Control,
 }
 
-#[derive(Debug, Default)]
-struct Desk {
-    events: VecDeque<Event>,
-    losses: Arc<Losses>,
-}
-
 /// One side of a connection, as its control thread names it.
 #[derive(Debug)]
 struct Connection {
@@ -58,15 +53,21 @@ struct Connection {
     link: Arc<Link>,
     side: usize,
     stage: Stage,
+    /// The address it leads to; empty for one that a peer asked for.
+    address: String,
     /// The other side's name, once there is one.
     other: Option<ConnectionId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Opened here.
+    /// Begun here; its [`Event::Resolved`] is on the desk.
+    Resolving,
+    /// Begun here; that event was seen.
+    Resolved,
+    /// Begun here, and given a queue pair.
     Opened,
-    /// Opened here; the listener has been asked.
+    /// Begun here; the listener has been asked.
     Asked,
     /// Asked for by a peer of this listener.
     Requested(ListenerId),
@@ -81,12 +82,12 @@ impl Registry {
         self.numbers
     }
 
-    pub(crate) fn add_control(&mut self) -> (Control, Arc<Losses>) {
+    pub(crate) fn add_control(&mut self) -> (Control, Arc<Hatch>) {
         let control = Control(self.number());
         let desk = Desk::default();
-        let losses = Arc::clone(&desk.losses);
+        let hatch = Arc::clone(&desk.hatch);
         self.controls.insert(control, desk);
-        (control, losses)
+        (control, hatch)
     }
 
     /// A control thread is gone: its listeners end, and what was asked of them is refused.
@@ -142,6 +143,12 @@ impl Registry {
         Ok(id)
     }
 
+    pub(crate) fn address(&self, id: ListenerId) -> Option<String> {
+        let mut listeners = self.listeners.iter();
+        let (address, _) = listeners.find(|(_, listener)| listener.id == id)?;
+        Some(address.clone())
+    }
+
     /// The queue pair of one side of a link.
     fn endpoint(&self, port: PortId, link: &Arc<Link>, side: usize) -> Result<Endpoint, Error> {
         let entry = self.ports.get(&port.0).ok_or(Error::NoPort(port))?;
@@ -161,30 +168,47 @@ impl Registry {
         }))
     }
 
-    pub(crate) fn open(
+    pub(crate) fn resolve(
         &mut self,
         control: Control,
-        port: PortId,
-    ) -> Result<(ConnectionId, Endpoint), Error> {
+        address: &str,
+    ) -> Result<ConnectionId, Error> {
+        if address.is_empty() {
+            return Err(Error::Address(String::new()));
+        }
         let link = Arc::new(Link::new(self.number()));
-        let endpoint = self.endpoint(port, &link, 0)?;
         self.watch(control, &link, 0);
         let id = ConnectionId(self.number());
         let connection = Connection {
             control,
             link,
             side: 0,
-            stage: Stage::Opened,
+            stage: Stage::Resolving,
+            address: address.to_owned(),
             other: None,
         };
         self.connections.insert(id, connection);
-        Ok((id, endpoint))
+        // In this fabric any address can be asked; who is there shows when it is.
+        self.tell(control, Event::Resolved { connection: id });
+        Ok(id)
+    }
+
+    pub(crate) fn abandon(&mut self, id: ConnectionId) {
+        let begun = |it: &Connection| matches!(it.stage, Stage::Resolving | Stage::Resolved);
+        if self.connections.get(&id).is_some_and(begun) {
+            self.connections.remove(&id);
+        }
+    }
+
+    pub(crate) fn may_serve(&self, id: ConnectionId, port: PortId) -> bool {
+        let waits = |it: &Connection| matches!(it.stage, Stage::Resolved | Stage::Requested(_));
+        self.ports.contains_key(&port.0) && self.connections.get(&id).is_some_and(waits)
     }
 
     /// Lets a control thread know when this side of a link is lost.
     fn watch(&self, control: Control, link: &Link, side: usize) {
         if let Some(desk) = self.controls.get(&control) {
-            let _ = link.sides[side].losses.set(Arc::clone(&desk.losses));
+            let _ = link.sides[side].hatch.set(Arc::clone(&desk.hatch));
         }
     }
 
@@ -194,22 +218,18 @@ impl Registry {
 
     fn tell(&mut self, control: Control, event: Event) {
         if let Some(desk) = self.controls.get_mut(&control) {
-            desk.events.push_back(event);
+            desk.tell(event);
         }
     }
 
-    pub(crate) fn connect(
-        &mut self,
-        id: ConnectionId,
-        address: &str,
-        private_data: &[u8],
-    ) -> Result<(), Error> {
+    pub(crate) fn connect(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
         let private_data = checked(private_data)?;
         let connection = self.connection(id)?;
-        connection.expect(Stage::Opened, "connect follows open, once")?;
+        connection.expect(Stage::Opened, "connect follows take, once")?;
         connection.expect_adopted()?;
         let (control, link) = (connection.control, Arc::clone(&connection.link));
-        let reason = match self.listeners.get(address).copied() {
+        let address = connection.address.clone();
+        let reason = match self.listeners.get(&address).copied() {
             None => format!("nobody listens at {address}"),
             Some(listener) if self.requests(listener.id) >= BACKLOG => {
                 format!("too many requests wait at {address}")
@@ -248,6 +268,7 @@ impl Registry {
                 link,
                 side: 1,
                 stage: Stage::Requested(to.id),
+                address: String::new(),
                 other: Some(from),
             },
         );
@@ -259,7 +280,7 @@ impl Registry {
             Event::Request {
                 listener: to.id,
                 connection: id,
-                peer: format!("memory:{port}"),
+                peer: Peer::Memory(port.to_string()),
                 private_data: data,
             },
         );
@@ -267,12 +288,14 @@ impl Registry {
 
     pub(crate) fn take(&mut self, id: ConnectionId, port: PortId) -> Result<Endpoint, Error> {
         let connection = self.connection(id)?;
-        if !matches!(connection.stage, Stage::Requested(_)) {
-            return Err(Error::Order("take follows a request, once"));
-        }
-        let link = Arc::clone(&connection.link);
-        let endpoint = self.endpoint(port, &link, 1)?;
-        self.connection(id)?.stage = Stage::Taken;
+        let taken = match connection.stage {
+            Stage::Resolved => Stage::Opened,
+            Stage::Requested(_) => Stage::Taken,
+            _ => return Err(Error::Order("take follows Resolved or a request, once")),
+        };
+        let (link, side) = (Arc::clone(&connection.link), connection.side);
+        let endpoint = self.endpoint(port, &link, side)?;
+        self.connection(id)?.stage = taken;
         Ok(endpoint)
     }
 
@@ -371,14 +394,18 @@ impl Registry {
                         reason,
                     });
                 }
-                Stage::Opened | Stage::Requested(_) | Stage::Taken => {}
+                Stage::Resolving
+                | Stage::Resolved
+                | Stage::Opened
+                | Stage::Requested(_)
+                | Stage::Taken => {}
             }
             false
         });
         // Connection numbers rise, so this is the order in which they were made.
         events.sort_by_key(|event| match event {
             Event::Disconnected { connection } | Event::Rejected { connection, .. } => connection.0,
-            Event::Request { .. } | Event::Established { .. } => 0,
+            _ => 0,
         });
         events
             .into_iter()
@@ -386,7 +413,17 @@ impl Registry {
     }
 
     pub(crate) fn next_event(&mut self, control: Control) -> Option<Event> {
-        self.controls.get_mut(&control)?.events.pop_front()
+        loop {
+            let event = self.controls.get_mut(&control)?.events.pop_front()?;
+            let Event::Resolved { connection } = event else {
+                return Some(event);
+            };
+            // Abandoned before it was seen: nothing is said of it.
+            if let Some(resolved) = self.connections.get_mut(&connection) {
+                resolved.stage = Stage::Resolved;
+                return Some(event);
+            }
+        }
     }
 }
 

@@ -2,6 +2,10 @@
 
 use crate::ring;
 use crate::window::MOST_WINDOWS;
+use rpcrdma_fabric::connect::PortWanted;
+
+/// The deepest send or receive queue.
+pub(crate) const DEPTH_MAX: u32 = 65_536;
 
 /// Settings of one port. `Settings::default()` suits an lcore of up to a thousand connections.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,9 +78,26 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What suits a port that somebody wants.
+    pub(crate) fn wanted(wanted: &PortWanted) -> Settings {
+        let default = Settings::default();
+        // A message has to be shorter than half a ring, and to be parked twice.
+        let longest = wanted.message_bytes.max(default.message_bytes);
+        Settings {
+            queue_pairs: wanted.queue_pairs,
+            send_depth: wanted.send_depth.clamp(1, DEPTH_MAX),
+            receive_depth: wanted.receive_depth.clamp(1, DEPTH_MAX),
+            windows: wanted.windows.clamp(1, MOST_WINDOWS),
+            message_bytes: longest,
+            ring_bytes: default.ring_bytes.max(longest.saturating_mul(4)),
+            parking_bytes: default.parking_bytes.max(longest.saturating_mul(2)),
+            ..default
+        }
+    }
+
     /// What cannot be, if anything.
     pub(crate) fn refusal(&self) -> Option<&'static str> {
-        let depth = 1..=65_536;
+        let depth = 1..=DEPTH_MAX;
         if !(1..=ring::MOST_QUEUE_PAIRS).contains(&self.queue_pairs) {
             Some("queue_pairs: 1 to 4194304")
         } else if !depth.contains(&self.send_depth) || !depth.contains(&self.receive_depth) {

@@ -2,10 +2,11 @@
 
 mod support;
 
-use rpcrdma_fabric::connect::{ConnectionId, Event, Fabric, PortId};
+use rpcrdma_fabric::arena::{Arena, Hugepages};
+use rpcrdma_fabric::connect::{ConnectionId, Event, Fabric, PortId, PortWanted};
 use rpcrdma_fabric::{Access, Outcome, Port, Posted, Refused, Token, WorkId};
 use rpcrdma_memory::{Error, MemoryFabric, Settings};
-use support::{FLUSHED, Node, Two, connect, received, settings, span};
+use support::{FLUSHED, Node, Two, connect, open, received, settings, span};
 
 #[test]
 fn work_before_the_connection_stands() {
@@ -13,7 +14,7 @@ fn work_before_the_connection_stands() {
     fabric.listen("b").expect("free");
     let mut a = Node::new(&fabric, &settings());
     let mut b = Node::new(&fabric, &settings());
-    let (ca, endpoint) = fabric.open(a.id).expect("port");
+    let (ca, endpoint) = open(&mut fabric, a.id, "b");
     let qa = a.port.adopt(endpoint, Token(1)).expect("room");
     a.receive(qa, span(0, 8), 1)
         .expect("receives may be posted");
@@ -24,7 +25,7 @@ fn work_before_the_connection_stands() {
         offset: 0,
     };
     assert_eq!(a.write(qa, span(0, 1), segment, 2), Err(Refused::Broken));
-    fabric.connect(ca, "b", &[]).expect("adopted");
+    fabric.connect(ca, &[]).expect("adopted");
     let Some(Event::Request { connection: cb, .. }) = fabric.poll() else {
         panic!("a request")
     };
@@ -44,19 +45,19 @@ fn work_before_the_connection_stands() {
 #[test]
 fn steps_out_of_order_are_refused() {
     let mut t = Two::new();
-    let (ca, endpoint) = t.fabric.open(t.a.id).expect("port");
+    let (ca, endpoint) = open(&mut t.fabric, t.a.id, "b");
     assert!(
-        matches!(t.fabric.connect(ca, "b", &[]), Err(Error::Order(_))),
+        matches!(t.fabric.connect(ca, &[]), Err(Error::Order(_))),
         "not adopted"
     );
     t.a.port.adopt(endpoint, Token(3)).expect("room");
     assert!(matches!(
-        t.fabric.connect(ca, "b", &[0; 513]),
+        t.fabric.connect(ca, &[0; 513]),
         Err(Error::PrivateData(513))
     ));
-    t.fabric.connect(ca, "b", &[]).expect("adopted");
+    t.fabric.connect(ca, &[]).expect("adopted");
     assert!(
-        matches!(t.fabric.connect(ca, "b", &[]), Err(Error::Order(_))),
+        matches!(t.fabric.connect(ca, &[]), Err(Error::Order(_))),
         "twice"
     );
     let Some(Event::Request { connection: cb, .. }) = t.fabric.poll() else {
@@ -84,7 +85,21 @@ fn steps_out_of_order_are_refused() {
         t.fabric.accept(nobody, &[]),
         Err(Error::NoConnection(_))
     ));
-    assert!(matches!(t.fabric.open(PortId(99)), Err(Error::NoPort(_))));
+    let early = t.fabric.resolve("b").expect("an address");
+    assert!(!t.fabric.may_serve(early, t.a.id));
+    assert!(
+        matches!(t.fabric.take(early, t.a.id), Err(Error::Order(_))),
+        "not resolved yet"
+    );
+    assert!(matches!(t.fabric.poll(), Some(Event::Resolved { .. })));
+    assert!(t.fabric.may_serve(early, t.a.id) && !t.fabric.may_serve(early, PortId(99)));
+    assert!(matches!(
+        t.fabric.take(early, PortId(99)),
+        Err(Error::NoPort(_))
+    ));
+    let _endpoint = t.fabric.take(early, t.a.id).expect("resolved");
+    assert!(!t.fabric.may_serve(early, t.a.id));
+    assert!(matches!(t.fabric.resolve(""), Err(Error::Address(_))));
     assert!(matches!(t.fabric.listen("b"), Err(Error::InUse(_))));
     assert!(matches!(t.fabric.listen(""), Err(Error::Address(_))));
 }
@@ -97,18 +112,87 @@ fn a_port_with_impossible_settings_is_not_opened() {
         windows: 0,
         ..Settings::default()
     };
-    let opened = fabric.open_port(std::sync::Arc::new(arena.expect("memory")), &settings);
+    let opened = fabric.open_port_with(std::sync::Arc::new(arena.expect("memory")), &settings);
     assert!(matches!(opened, Err(Error::Setting(why)) if why.contains("windows")));
+}
+
+#[test]
+fn an_abandoned_connection_is_not_heard_of_again() {
+    let mut t = Two::new();
+    for seen in [false, true] {
+        let connection = t.fabric.resolve("b").expect("an address");
+        if seen {
+            assert_eq!(t.fabric.poll(), Some(Event::Resolved { connection }));
+        }
+        t.fabric.abandon(connection);
+        assert_eq!(t.fabric.poll(), None);
+        assert!(matches!(
+            t.fabric.take(connection, t.a.id),
+            Err(Error::NoConnection(_))
+        ));
+    }
+    // One that stands is left alone.
+    t.fabric.abandon(t.ca);
+    t.b.receive(t.qb, span(0, 8), 1).expect("room");
+    assert_eq!(t.a.send(t.qa, b"x", 2), Ok(Posted::Done));
+}
+
+#[test]
+fn the_descriptor_is_readable_when_something_has_happened() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let readable = |fabric: &MemoryFabric| {
+        let descriptor = fabric.descriptor().expect("one is left");
+        let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+        poll(&mut polled, Some(&Timespec::default())).expect("no signals") > 0
+    };
+    let mut t = Two::new();
+    assert_eq!(t.fabric.poll(), None);
+    assert!(!readable(&t.fabric));
+    t.fabric.resolve("b").expect("an address");
+    assert!(readable(&t.fabric));
+    while t.fabric.poll().is_some() {}
+    assert!(!readable(&t.fabric));
+    t.a.port.disconnect(t.qa);
+    assert!(readable(&t.fabric));
+    while t.fabric.poll().is_some() {}
+    assert!(!readable(&t.fabric));
+}
+
+#[test]
+fn a_port_is_opened_as_it_is_wanted() {
+    let mut fabric = MemoryFabric::new();
+    let [device] = &fabric.devices()[..] else {
+        panic!("one device")
+    };
+    let mut wanted = PortWanted {
+        device: Some(device.name.clone()),
+        processor: None,
+        queue_pairs: 3,
+        send_depth: u32::MAX,
+        receive_depth: 7,
+        windows: 5,
+        message_bytes: 1 << 20,
+    };
+    let arena = || std::sync::Arc::new(Arena::map(4096, Hugepages::Off).expect("memory"));
+    let (_, port) = fabric.open_port(arena(), &wanted).expect("all that fits");
+    let given = port.capabilities();
+    assert_eq!((given.receive_depth, given.windows), (7, 5));
+    assert_eq!(given.send_depth, device.capabilities.send_depth);
+    wanted.device = Some("mlx5_0".to_owned());
+    assert!(matches!(
+        fabric.open_port(arena(), &wanted),
+        Err(Error::NoDevice(name)) if name == "mlx5_0"
+    ));
 }
 
 #[test]
 fn a_rejected_connection_is_over() {
     for taken in [false, true] {
         let mut t = Two::new();
-        let (ca, endpoint) = t.fabric.open(t.a.id).expect("port");
+        let (ca, endpoint) = open(&mut t.fabric, t.a.id, "b");
         let qa = t.a.port.adopt(endpoint, Token(3)).expect("room");
         t.a.receive(qa, span(0, 8), 1).expect("room");
-        t.fabric.connect(ca, "b", &[]).expect("adopted");
+        t.fabric.connect(ca, &[]).expect("adopted");
         let Some(Event::Request { connection: cb, .. }) = t.fabric.poll() else {
             panic!("a request");
         };
@@ -140,9 +224,9 @@ fn a_rejected_connection_is_over() {
 #[test]
 fn nobody_listening_is_a_rejection() {
     let mut t = Two::new();
-    let (ca, endpoint) = t.fabric.open(t.a.id).expect("port");
+    let (ca, endpoint) = open(&mut t.fabric, t.a.id, "elsewhere");
     t.a.port.adopt(endpoint, Token(3)).expect("room");
-    t.fabric.connect(ca, "elsewhere", &[]).expect("adopted");
+    t.fabric.connect(ca, &[]).expect("adopted");
     let Some(Event::Rejected { connection, reason }) = t.fabric.poll() else {
         panic!("a no")
     };
@@ -156,6 +240,7 @@ fn nobody_listening_is_a_rejection() {
 #[test]
 fn requests_of_a_listener_are_bounded() {
     let mut fabric = MemoryFabric::new();
+    let mut client = fabric.clone();
     fabric.listen("b").expect("free");
     let mut a = Node::new(
         &fabric,
@@ -165,16 +250,15 @@ fn requests_of_a_listener_are_bounded() {
         },
     );
     for n in 0..129 {
-        let (ca, endpoint) = fabric.open(a.id).expect("port");
+        let (ca, endpoint) = open(&mut client, a.id, "b");
         a.port.adopt(endpoint, Token(n)).expect("room");
-        fabric.connect(ca, "b", &[]).expect("adopted");
+        client.connect(ca, &[]).expect("adopted");
     }
-    let events: Vec<Event> = std::iter::from_fn(|| fabric.poll()).collect();
-    let requests = events
-        .iter()
-        .filter(|it| matches!(it, Event::Request { .. }))
-        .count();
-    assert_eq!((requests, events.len()), (128, 129));
+    let is_request = |event: &Event| matches!(event, Event::Request { .. });
+    let requests = std::iter::from_fn(|| fabric.poll()).filter(is_request);
+    assert_eq!(requests.count(), 128);
+    assert!(matches!(client.poll(), Some(Event::Rejected { .. })));
+    assert_eq!(client.poll(), None);
 }
 
 #[test]
@@ -184,9 +268,9 @@ fn clones_hear_of_their_own_connections() {
     server.listen("b").expect("free");
     let mut a = Node::new(&client, &settings());
     let mut b = Node::new(&server, &settings());
-    let (ca, endpoint) = client.open(a.id).expect("port");
+    let (ca, endpoint) = open(&mut client, a.id, "b");
     let qa = a.port.adopt(endpoint, Token(1)).expect("room");
-    client.connect(ca, "b", &[]).expect("adopted");
+    client.connect(ca, &[]).expect("adopted");
     assert_eq!(client.poll(), None);
     let Some(Event::Request { connection: cb, .. }) = server.poll() else {
         panic!("a request")
@@ -212,9 +296,9 @@ fn a_control_thread_that_leaves_rejects_what_was_asked_of_it() {
     let mut server = client.clone();
     server.listen("b").expect("free");
     let mut a = Node::new(&client, &settings());
-    let (ca, endpoint) = client.open(a.id).expect("port");
+    let (ca, endpoint) = open(&mut client, a.id, "b");
     a.port.adopt(endpoint, Token(1)).expect("room");
-    client.connect(ca, "b", &[]).expect("adopted");
+    client.connect(ca, &[]).expect("adopted");
     drop(server);
     assert!(matches!(client.poll(), Some(Event::Rejected { connection, .. }) if connection == ca));
     assert_eq!(a.outcomes(), [(0, Outcome::Disconnected)]);
@@ -301,7 +385,7 @@ fn queue_pairs_run_out_and_come_back() {
         &settings(),
     );
     let (second, _) = t.more((3, 4));
-    let (_, endpoint) = t.fabric.open(t.a.id).expect("port");
+    let (_, endpoint) = open(&mut t.fabric, t.a.id, "b");
     assert_eq!(t.a.port.adopt(endpoint, Token(5)), Err(Refused::Busy));
     t.a.port.destroy(second);
     let (again, _) = t.more((7, 8));
@@ -311,9 +395,9 @@ fn queue_pairs_run_out_and_come_back() {
 #[test]
 fn an_endpoint_that_nobody_adopts_ends_its_connection() {
     let mut t = Two::new();
-    let (ca, endpoint) = t.fabric.open(t.a.id).expect("port");
+    let (ca, endpoint) = open(&mut t.fabric, t.a.id, "b");
     let qa = t.a.port.adopt(endpoint, Token(3)).expect("room");
-    t.fabric.connect(ca, "b", &[]).expect("adopted");
+    t.fabric.connect(ca, &[]).expect("adopted");
     let Some(Event::Request { connection: cb, .. }) = t.fabric.poll() else {
         panic!("a request")
     };
@@ -353,7 +437,10 @@ fn a_dead_lcore_ends_its_connections() {
     );
     let gone = |connection| Some(Event::Disconnected { connection });
     assert_eq!([fabric.poll(), fabric.poll()], [gone(ca), gone(cb)]);
-    assert!(matches!(fabric.open(id), Err(Error::NoPort(_))));
+    let connection = fabric.resolve("b").expect("an address");
+    assert_eq!(fabric.poll(), Some(Event::Resolved { connection }));
+    assert!(!fabric.may_serve(connection, id));
+    assert!(matches!(fabric.take(connection, id), Err(Error::NoPort(_))));
 }
 
 #[test]

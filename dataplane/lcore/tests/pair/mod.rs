@@ -117,7 +117,7 @@ fn host<U: Upper>(
     let fabric = fabric.clone();
     let settings = Settings::default();
     let (id, port) = fabric
-        .open_port(Arc::clone(&arena), &settings)
+        .open_port_with(Arc::clone(&arena), &settings)
         .expect("a port");
     let control = Arc::new(Bell::new().expect("a bell"));
     let (line, link) = line(Places::default(), Arc::clone(&control)).expect("a line");
@@ -146,8 +146,7 @@ fn host<U: Upper>(
 impl<U: Upper> Host<U> {
     /// Begins a connection to the server.
     pub fn connect(&mut self) {
-        let (connection, endpoint) = self.fabric.open(self.port).expect("a queue pair");
-        self.adopt(connection, endpoint, None);
+        self.fabric.resolve(ADDRESS).expect("an address");
     }
 
     fn adopt(&mut self, connection: ConnectionId, endpoint: Endpoint, peer: Option<PrivateData>) {
@@ -168,6 +167,10 @@ impl<U: Upper> Host<U> {
 
     fn happened(&mut self, event: Event) {
         match event {
+            Event::Resolved { connection } => {
+                let endpoint = self.fabric.take(connection, self.port);
+                self.adopt(connection, endpoint.expect("resolved"), None);
+            }
             Event::Request {
                 connection,
                 private_data,
@@ -190,7 +193,7 @@ impl<U: Upper> Host<U> {
                 self.tell(connection, SeatOrder::Established { peer });
             }
             Event::Rejected { connection, .. } => self.tell(connection, SeatOrder::Fail),
-            Event::Disconnected { .. } => {}
+            Event::Disconnected { .. } | Event::Device { .. } => {}
         }
     }
 
@@ -209,7 +212,7 @@ impl<U: Upper> Host<U> {
                     true => drop(self.fabric.accept(connection, &private_data)),
                     false => self
                         .fabric
-                        .connect(connection, ADDRESS, &private_data)
+                        .connect(connection, &private_data)
                         .expect("the server listens"),
                 }
             }

@@ -8,7 +8,7 @@ use rpcrdma_fabric::{
     Completion, Octets, Outcome, Port, Posted, QueuePair, Refused, Segment, Span, Token, WorkError,
     WorkId,
 };
-use rpcrdma_memory::{MemoryFabric, MemoryPort, Settings};
+use rpcrdma_memory::{Endpoint, MemoryFabric, MemoryPort, Settings};
 use std::sync::Arc;
 
 pub(crate) const NOTHING: Completion = Completion {
@@ -47,7 +47,7 @@ impl Node {
     pub(crate) fn new(fabric: &MemoryFabric, settings: &Settings) -> Node {
         let arena = Arc::new(Arena::map(1 << 20, Hugepages::Off).expect("memory"));
         let (id, port) = fabric
-            .open_port(Arc::clone(&arena), settings)
+            .open_port_with(Arc::clone(&arena), settings)
             .expect("a port");
         Node { id, port, arena }
     }
@@ -180,6 +180,18 @@ impl Two {
     }
 }
 
+/// A queue pair on `port` for a connection to `address`.
+pub(crate) fn open(
+    fabric: &mut MemoryFabric,
+    port: PortId,
+    address: &str,
+) -> (ConnectionId, Endpoint) {
+    let connection = fabric.resolve(address).expect("an address");
+    assert_eq!(fabric.poll(), Some(Event::Resolved { connection }));
+    let endpoint = fabric.take(connection, port).expect("resolved");
+    (connection, endpoint)
+}
+
 type Side = (QueuePair, ConnectionId);
 
 /// Makes a connection from `a` to the listener "b", answered on `b`.
@@ -190,9 +202,9 @@ pub(crate) fn connect(
     b: &mut Node,
     b_token: Token,
 ) -> (Side, Side) {
-    let (ca, endpoint) = fabric.open(a.id).expect("port");
+    let (ca, endpoint) = open(fabric, a.id, "b");
     let qa = a.port.adopt(endpoint, a_token).expect("room");
-    fabric.connect(ca, "b", b"hello").expect("adopted");
+    fabric.connect(ca, b"hello").expect("adopted");
     let Some(Event::Request {
         connection: cb,
         private_data,
@@ -230,9 +242,9 @@ pub(crate) fn connect_to_itself(
     fabric: &mut MemoryFabric,
     node: &mut Node,
 ) -> (QueuePair, QueuePair) {
-    let (ca, endpoint) = fabric.open(node.id).expect("port");
+    let (ca, endpoint) = open(fabric, node.id, "b");
     let qa = node.port.adopt(endpoint, Token(1)).expect("room");
-    fabric.connect(ca, "b", &[]).expect("adopted");
+    fabric.connect(ca, &[]).expect("adopted");
     let Some(Event::Request { connection: cb, .. }) = fabric.poll() else {
         panic!("a request")
     };

@@ -1,36 +1,59 @@
 //! The test bed: ports, lcores, and connections from the load to the service.
 //!
-//! One lcore has both ends, or two have one each. They run on threads of their own, or are
-//! turned by hand ([`Bed::by_hand`]), which makes a run repeatable to the instruction.
+//! Both ends are here, on one lcore or on one each, or only one of them is, and the other is
+//! reached by the fabric ([`Place`]). Lcores run on threads of their own, or are turned by hand
+//! ([`Bed::by_hand`]), which makes a run repeatable to the instruction.
+
+mod connecting;
+mod serving;
 
 use crate::ends::End;
-use crate::load::{Load, Measured, Notice as LoadNotice, Order, figures};
+use crate::load::{Measured, Notice as LoadNotice, Order, figures};
 use crate::workload::Workload;
 use anyhow::{Context, Result, anyhow, bail};
-use rpcrdma_engine::{Connection, Setup, Side};
+use core_affinity::CoreId;
+use rpcrdma_engine::{Setup, Side};
 use rpcrdma_fabric::Port;
 use rpcrdma_fabric::Span;
 use rpcrdma_fabric::arena::{Arena, Hugepages};
-use rpcrdma_fabric::connect::{ConnectionId, Event, Fabric, PortId};
+use rpcrdma_fabric::connect::{Fabric, PortId, PortWanted};
 use rpcrdma_fabric::pool::{LONGEST, Pool};
 use rpcrdma_lcore::{
     Bell, ConnectionNumber, Idle, Lcore, Line, Notice, Places, Running, SeatId, SeatOrder, Session,
     line, spawn, stock,
 };
-use rpcrdma_memory::{MemoryFabric, MemoryPort, Settings};
-use rpcrdma_upper::program::{Service, fill_source};
+use rpcrdma_upper::program::fill_source;
 use rpcrdma_wire::Version;
-use rpcrdma_wire::private_data::PrivateData;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The name of the service in the fabric.
-const SERVICE: &str = "rpcrdma-perf";
 /// How long anything in the set-up may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Memory for what is not payload, octets.
 const SLACK_BYTES: u64 = 16 << 20;
+
+/// Which ends of the connections are here, and where they meet: addresses in the fabric's own
+/// form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Both: the service listens at this address.
+    Here(String),
+    /// The load alone: a service listens at this address, wherever that is.
+    There(String),
+    /// The service alone, at this address.
+    Serving(String),
+}
+
+impl Place {
+    /// Ends of each connection that are here.
+    fn ends(&self) -> usize {
+        match self {
+            Place::Here(_) => 2,
+            Place::There(_) | Place::Serving(_) => 1,
+        }
+    }
+}
 
 /// What to set up.
 #[derive(Clone, Copy, Debug)]
@@ -79,15 +102,16 @@ impl Wanted {
     }
 }
 
-type Endpoint = <MemoryPort as Port>::Endpoint;
-type LoadLine = Line<Endpoint, End>;
-/// What makes an lcore, on the thread that will turn it.
-type Make = Box<dyn FnOnce() -> std::io::Result<Lcore<MemoryPort, End>> + Send>;
+type Endpoint<F> = <<F as Fabric>::Port as Port>::Endpoint;
+/// An lcore of the bed.
+type Station<F> = Lcore<<F as Fabric>::Port, End>;
+/// What makes one, on the thread that will turn it.
+type Make<F> = Box<dyn FnOnce() -> std::io::Result<Station<F>> + Send>;
 
 /// How the lcores are driven.
-enum Drive {
+enum Drive<F: Fabric> {
     Threads(Vec<Running>),
-    ByHand(Vec<Lcore<MemoryPort, End>>),
+    ByHand(Vec<Station<F>>),
 }
 
 /// One connection, as far as it has come.
@@ -98,15 +122,18 @@ struct Seat {
 }
 
 /// The bed.
-pub struct Bed {
+pub struct Bed<F: Fabric> {
     wanted: Wanted,
-    fabric: MemoryFabric,
+    place: Place,
+    fabric: F,
+    /// Where the service is.
+    address: String,
     bell: Arc<Bell>,
     ports: Vec<PortId>,
     /// What READ gives, of each lcore.
     sources: Vec<Span>,
-    lines: Vec<LoadLine>,
-    drive: Drive,
+    lines: Vec<Line<Endpoint<F>, End>>,
+    drive: Drive<F>,
     loads: Vec<Seat>,
     /// Notices that came while another was awaited.
     adopted: HashMap<ConnectionNumber, SeatId>,
@@ -119,9 +146,14 @@ pub struct Bed {
     sessions: Vec<Box<Session<End>>>,
 }
 
-impl Bed {
-    /// A bed whose lcores run on threads, pinned to the first processors of this process.
-    pub fn on_threads(wanted: Wanted) -> Result<Self> {
+impl<F: Fabric> Bed<F> {
+    /// A bed whose lcores run on threads, pinned to the first processors of this process, with
+    /// all its connections made.
+    ///
+    /// # Errors
+    ///
+    /// Whatever cannot be had, by name.
+    pub fn on_threads(wanted: Wanted, fabric: F, place: Place) -> Result<Self> {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         if cores.len() < wanted.lcores {
             bail!(
@@ -130,13 +162,12 @@ impl Bed {
                 cores.len()
             );
         }
-        let mut bed = Self::bare(wanted)?;
+        let mut bed = Self::bare(wanted, fabric, place)?;
         let mut threads = Vec::new();
         for (index, core) in cores.into_iter().enumerate().take(wanted.lcores) {
-            let (line, make) = bed.station()?;
+            let make = bed.station(Some(core))?;
             let name = format!("lcore-{index}");
             threads.push(spawn(Some(core), name, Arc::clone(&bed.bell), make)?);
-            bed.lines.push(line);
         }
         bed.drive = Drive::Threads(threads);
         bed.connect_all()?;
@@ -144,21 +175,32 @@ impl Bed {
     }
 
     /// A bed with both ends on one lcore that the caller turns.
-    pub fn by_hand(wanted: Wanted) -> Result<Self> {
-        let mut bed = Self::bare(wanted)?;
-        let (line, make) = bed.station()?;
-        bed.lines.push(line);
+    ///
+    /// # Errors
+    ///
+    /// Whatever cannot be had, by name.
+    pub fn by_hand(wanted: Wanted, fabric: F, address: &str) -> Result<Self> {
+        let mut bed = Self::bare(wanted, fabric, Place::Here(address.to_owned()))?;
+        let make = bed.station(None)?;
         bed.drive = Drive::ByHand(vec![make()?]);
         bed.connect_all()?;
         Ok(bed)
     }
 
-    fn bare(wanted: Wanted) -> Result<Self> {
-        let mut fabric = MemoryFabric::new();
-        fabric.listen(SERVICE)?;
+    fn bare(wanted: Wanted, mut fabric: F, place: Place) -> Result<Self> {
+        let address = match &place {
+            Place::There(address) => address.clone(),
+            Place::Here(address) | Place::Serving(address) => {
+                let listener = fabric.listen(address);
+                let listener = listener.with_context(|| format!("listening at {address}"))?;
+                fabric.address(listener).unwrap_or_else(|| address.clone())
+            }
+        };
         Ok(Self {
             wanted,
+            place,
             fabric,
+            address,
             bell: Arc::new(Bell::new()?),
             ports: Vec::new(),
             sources: Vec::new(),
@@ -173,136 +215,50 @@ impl Bed {
     }
 
     /// A port with its arena, and what makes the lcore for it.
-    fn station(&mut self) -> Result<(LoadLine, Make)> {
+    fn station(&mut self, core: Option<CoreId>) -> Result<Make<F>> {
         let bytes = self.wanted.arena_bytes();
         let arena = Arc::new(Arena::map(bytes, Hugepages::Try)?);
         arena.prefault()?;
-        let pairs = u32::try_from(self.wanted.connections * 2)?;
-        let windows = pairs * u32::from(self.wanted.depth) * 2;
-        let settings = Settings {
-            queue_pairs: pairs,
-            windows: windows.next_power_of_two().max(1024),
-            receive_depth: u32::from(self.wanted.setup(Side::Client).receives()),
-            ..Settings::default()
-        };
-        let (id, port) = self.fabric.open_port(Arc::clone(&arena), &settings)?;
+        let wanted = self.port_wanted(core)?;
+        let (id, port) = self.fabric.open_port(Arc::clone(&arena), &wanted)?;
         self.ports.push(id);
         let places = Places {
-            seats: self.wanted.connections * 2,
+            seats: wanted.queue_pairs as usize,
             ..Places::default()
         };
         let (line, link) = line(places, Arc::clone(&self.bell))?;
+        self.lines.push(line);
         let mut pool = Pool::new(0, bytes);
         let source = u32::try_from(self.wanted.workload.source_bytes(self.wanted.depth))?.max(1);
         let source = stock(&mut pool, &arena, source, fill_source)
             .with_context(|| format!("{source} octets to READ from: at most {LONGEST}"))?;
         self.sources.push(source);
         let make = move || Lcore::new(link, port, arena, pool, Idle::Spin);
-        Ok((line, Box::new(make)))
+        Ok(Box::new(make))
     }
 
-    fn connect_all(&mut self) -> Result<()> {
-        for _ in 0..self.wanted.connections {
-            self.connect_one()
-                .context("connecting the load to the service")?;
-        }
-        let wanted = self.wanted.connections;
-        self.wait("the first answer on every connection", |bed| {
-            (bed.running == wanted).then_some(())
+    /// A port that has room for everything, should it all be on one.
+    fn port_wanted(&self, core: Option<CoreId>) -> Result<PortWanted> {
+        let setup = self.wanted.setup(Side::Client);
+        let queue_pairs = u32::try_from(self.wanted.connections * self.place.ends())?;
+        let receive_depth = u32::from(setup.receives());
+        let windows = queue_pairs * u32::from(self.wanted.depth) * 2;
+        Ok(PortWanted {
+            device: None,
+            processor: core.map(|core| core.id),
+            queue_pairs,
+            send_depth: (4 * receive_depth).clamp(64, 1024),
+            receive_depth,
+            windows: windows.next_power_of_two().max(1024),
+            message_bytes: setup.receive_bytes,
         })
     }
 
-    fn connect_one(&mut self) -> Result<()> {
-        let server = self.lines.len() - 1;
-        let load = Load::new(
-            self.wanted.workload,
-            self.wanted.depth,
-            figures(self.wanted.connections),
-        );
-        let private = self.wanted.setup(Side::Client).private_data().emit();
-        let (client, endpoint) = self.fabric.open(self.ports[0])?;
-        let end = End::Load(Box::new(load));
-        let seat = self.adopt(0, client, endpoint, None, Side::Client, end)?;
-        self.loads.push(seat);
-        self.fabric.connect(client, SERVICE, &private)?;
-
-        let (connection, client_data) = self.wait("the connection request", |bed| {
-            bed.fabric.poll().and_then(|event| match event {
-                Event::Request {
-                    connection,
-                    private_data,
-                    ..
-                } => Some((connection, private_data)),
-                _ => None,
-            })
-        })?;
-        let endpoint = self.fabric.take(connection, self.ports[server])?;
-        let end = End::Service(Service::new(self.sources[server], self.wanted.depth));
-        let served = self.adopt(
-            server,
-            connection,
-            endpoint,
-            PrivateData::find(&client_data),
-            Side::Server,
-            end,
-        )?;
-        self.fabric.accept(connection, &private)?;
-
-        for _ in 0..2 {
-            let (which, data) = self.wait("the connection", |bed| {
-                bed.fabric.poll().and_then(|event| match event {
-                    Event::Established {
-                        connection,
-                        private_data,
-                    } => Some((connection, private_data)),
-                    _ => None,
-                })
-            })?;
-            let seat = if which == client { seat } else { served };
-            let peer = PrivateData::find(&data);
-            self.tell(seat, SeatOrder::Established { peer })?;
-        }
-        Ok(())
-    }
-
-    fn adopt(
-        &mut self,
-        lcore: usize,
-        connection: ConnectionId,
-        endpoint: Endpoint,
-        peer: Option<PrivateData>,
-        side: Side,
-        upper: End,
-    ) -> Result<Seat> {
-        let number = ConnectionNumber(connection.0);
-        let session = Box::new(Session {
-            connection: Connection::new(self.wanted.setup(side)),
-            upper,
-        });
-        if self.lines[lcore]
-            .adopt(number, endpoint, peer, session)
-            .is_err()
-        {
-            bail!("the lcore has no seat for another connection");
-        }
-        let seat = self.wait("a seat", |bed| bed.adopted.remove(&number))?;
-        Ok(Seat { lcore, seat })
-    }
-
-    fn tell(&mut self, seat: Seat, order: SeatOrder<End>) -> Result<()> {
-        let mut order = Some(order);
-        self.wait("room for an order", |bed| {
-            match bed.lines[seat.lcore].tell(seat.seat, order.take()?) {
-                Ok(()) => Some(()),
-                Err(back) => {
-                    order = Some(back);
-                    None
-                }
-            }
-        })
-    }
-
-    /// Tells every load, then lets `time` pass, calling `each` about ten times a second.
+    /// Tells every load.
+    ///
+    /// # Errors
+    ///
+    /// An lcore takes no orders.
     pub fn order_loads(&mut self, order: Order) -> Result<()> {
         for seat in self.loads.clone() {
             self.tell(seat, SeatOrder::Upper(order))?;
@@ -310,11 +266,13 @@ impl Bed {
         Ok(())
     }
 
-    /// Lets time pass.
+    /// Lets `time` pass, calling `each` about ten times a second.
     pub fn run_for(&mut self, time: Duration, mut each: impl FnMut(Duration)) {
         let begun = Instant::now();
         while let Some(left) = time.checked_sub(begun.elapsed()) {
             std::thread::sleep(left.min(Duration::from_millis(100)));
+            // What happens to connections meanwhile is told by their lcores.
+            while self.fabric.poll().is_some() {}
             self.take_notices();
             each(begun.elapsed());
         }
@@ -336,6 +294,10 @@ impl Bed {
     }
 
     /// Stops the loads, takes everything down, and adds up what was measured.
+    ///
+    /// # Errors
+    ///
+    /// Something does not come to its end.
     pub fn finish(mut self) -> Result<Measured> {
         self.order_loads(Order::Stop)?;
         let loads = self.loads.len();
@@ -346,7 +308,7 @@ impl Bed {
             })?;
         }
         self.wait("the connections to close", |bed| {
-            (bed.sessions.len() == 2 * loads).then_some(())
+            (bed.sessions.len() == bed.place.ends() * loads).then_some(())
         })?;
         let mut sum = Measured::new(figures(self.wanted.connections));
         for session in self.sessions.drain(..) {

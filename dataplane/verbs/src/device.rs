@@ -1,0 +1,21 @@
+//! Devices as plain data: what they can do, their links, their GIDs; and what they say of
+//! themselves while they run.
+
+mod gid;
+mod lease;
+mod limits;
+mod news;
+mod query;
+mod survey;
+mod sysfs;
+
+pub use gid::{Gid, GidKind};
+pub use limits::Limits;
+pub use survey::{Link, LinkState, Survey, Transport, survey};
+
+pub(crate) use lease::{Lease, present};
+pub(crate) use limits::{Plan, plan};
+pub(crate) use news::{News, next};
+pub(crate) use query::limits;
+pub(crate) use survey::links;
+pub(crate) use sysfs::{node, node_of_processor};

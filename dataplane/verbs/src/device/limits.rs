@@ -1,0 +1,262 @@
+//! What a device can do, and what a port gets of it.
+//!
+//! The plan of a port is clamped here, before anything is made; credits are derived from what
+//! is left by whoever asked.
+
+use crate::port::{MOST_ELEMENTS, MOST_INLINE, MOST_PAIRS};
+use crate::settings::Expose;
+use rpcrdma_fabric::Capabilities;
+use rpcrdma_fabric::connect::PortWanted;
+
+/// Least useful depth of a send and of a receive queue.
+const SEND_LEAST: u32 = 8;
+const RECEIVE_LEAST: u32 = 8;
+/// Deepest queue of one queue pair: rings of this depth are made for it.
+const DEPTH_MOST: u32 = 65_536;
+/// Short-lived regions of one port at most: each costs the device a registration.
+const REGIONS_MOST: u32 = 4096;
+/// Longest single RDMA Read or Write, octets, whatever a device allows.
+const TRANSFER_MOST: u32 = 1 << 30;
+
+/// What a device can do: its own words, but for what is said to be by trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Queue pairs.
+    pub queue_pairs: u32,
+    /// Entries of a send or receive queue.
+    pub depth: u32,
+    /// Elements of a work request.
+    pub gather: u32,
+    /// Elements of an RDMA Read.
+    pub gather_reads: u32,
+    /// Entries of a completion queue.
+    pub completions: u32,
+    /// Longest message, octets: the least of the links'.
+    pub message_bytes: u32,
+    /// Octets that go inline in a Send, by trial.
+    pub inline_bytes: u32,
+    /// RDMA Reads of a peer's that a queue pair serves at once.
+    pub reads_served: u32,
+    /// RDMA Reads that a queue pair has outstanding.
+    pub reads_issued: u32,
+    /// Memory regions.
+    pub regions: u32,
+    /// Memory windows of type 2, bound by work requests; 0 where there are none.
+    pub windows: u32,
+    /// Send With Invalidate and local invalidation.
+    pub invalidate: bool,
+    /// The flag of a completion that says that its Send has invalidated a handle.
+    pub invalidated_flag: u32,
+    /// Links.
+    pub links: u8,
+}
+
+impl Limits {
+    /// How memory is exposed, where the device can do as the configuration says.
+    pub(crate) fn means(&self, wanted: Expose) -> Result<Expose, &'static str> {
+        match wanted {
+            Expose::Auto if self.windows > 0 && self.invalidate => Ok(Expose::Window),
+            Expose::Auto => Ok(Expose::Region),
+            Expose::Window if self.windows == 0 => Err("it has no memory windows of type 2"),
+            Expose::Window if !self.invalidate => Err("it cannot invalidate memory windows"),
+            other => Ok(other),
+        }
+    }
+
+    /// Exposures of one port at most.
+    fn exposures(&self, means: Expose) -> u32 {
+        match means {
+            Expose::Window => self.windows,
+            Expose::Auto | Expose::Region => self.regions.min(REGIONS_MOST),
+            Expose::Arena => u32::MAX,
+        }
+    }
+
+    /// What a port can do at best.
+    pub(crate) fn at_best(&self, expose: Expose) -> Capabilities {
+        let means = self.means(expose).unwrap_or(Expose::Region);
+        Capabilities {
+            gather: self.gather.min(count(MOST_ELEMENTS)),
+            send_depth: self.depth.min(DEPTH_MOST),
+            receive_depth: self.depth.min(DEPTH_MOST),
+            transfer_bytes: self.message_bytes.min(TRANSFER_MOST),
+            windows: self.exposures(means),
+            remote_invalidate: self.invalidate && means != Expose::Arena,
+        }
+    }
+}
+
+fn count(constant: usize) -> u32 {
+    u32::try_from(constant).unwrap_or(u32::MAX)
+}
+
+/// What a port is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) means: Expose,
+    pub(crate) queue_pairs: u32,
+    /// Of each queue pair.
+    pub(crate) send_depth: u32,
+    pub(crate) receive_depth: u32,
+    pub(crate) gather: u32,
+    pub(crate) inline_bytes: u32,
+    /// Of the completion queue.
+    pub(crate) completions: u32,
+    pub(crate) windows: u32,
+    pub(crate) transfer_bytes: u32,
+    pub(crate) remote_invalidate: bool,
+}
+
+/// Clamps what is wanted to what there is.
+///
+/// The completion queue must hold an entry for every request that is out, for a queue pair that
+/// fails completes them all. Where a device's queues are too short for that, each queue pair gets
+/// less; and where even the least does not fit, fewer queue pairs can be taken at once than were
+/// wanted.
+pub(crate) fn plan(
+    limits: &Limits,
+    wanted: &PortWanted,
+    expose: Expose,
+) -> Result<Plan, &'static str> {
+    let means = limits.means(expose)?;
+    let best = limits.at_best(expose);
+    let queue_pairs = wanted.queue_pairs.clamp(1, MOST_PAIRS);
+    // One entry more than is offered: see `RESERVED` of the port.
+    let send = wanted.send_depth.saturating_add(1).clamp(SEND_LEAST, best.send_depth.max(SEND_LEAST));
+    let receive = wanted.receive_depth.clamp(1, best.receive_depth.max(1));
+    let share = limits.completions / queue_pairs;
+    let (send, receive) = shrink(send, receive, share);
+    let all = u64::from(send + receive) * u64::from(queue_pairs);
+    let completions = u32::try_from(all).unwrap_or(u32::MAX).min(limits.completions);
+    if limits.depth < SEND_LEAST || limits.completions < send + receive {
+        return Err("its queues are too short");
+    }
+    Ok(Plan {
+        means,
+        queue_pairs,
+        send_depth: send,
+        receive_depth: receive,
+        gather: best.gather,
+        inline_bytes: limits.inline_bytes.min(count(MOST_INLINE)),
+        completions,
+        windows: wanted.windows.clamp(1, best.windows.max(1)),
+        transfer_bytes: best.transfer_bytes,
+        remote_invalidate: best.remote_invalidate,
+    })
+}
+
+/// Depths that add up to `share` at most, in the same proportion; but never below the least.
+fn shrink(send: u32, receive: u32, share: u32) -> (u32, u32) {
+    let (wanted, share) = (u64::from(send) + u64::from(receive), u64::from(share));
+    if wanted <= share {
+        return (send, receive);
+    }
+    let part = |depth: u32, least: u32| {
+        let part = u64::from(depth) * share / wanted;
+        u32::try_from(part).unwrap_or(depth).max(least.min(depth))
+    };
+    (part(send, SEND_LEAST), part(receive, RECEIVE_LEAST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Those of rxe in Linux 6.12, in the main.
+    fn rxe() -> Limits {
+        Limits {
+            queue_pairs: 1_048_560,
+            depth: 1_048_576,
+            gather: 32,
+            gather_reads: 32,
+            completions: 32_767,
+            message_bytes: 8 << 20,
+            inline_bytes: 512,
+            reads_served: 128,
+            reads_issued: 128,
+            regions: 524_287,
+            windows: 524_287,
+            invalidate: true,
+            invalidated_flag: 4,
+            links: 1,
+        }
+    }
+
+    fn wanted() -> PortWanted {
+        PortWanted {
+            device: None,
+            processor: None,
+            queue_pairs: 64,
+            send_depth: 128,
+            receive_depth: 256,
+            windows: 1000,
+            message_bytes: 65_536,
+        }
+    }
+
+    #[test]
+    fn what_fits_is_given() {
+        let plan = plan(&rxe(), &wanted(), Expose::Auto).expect("fits");
+        assert_eq!((plan.send_depth, plan.receive_depth), (129, 256));
+        assert_eq!(plan.completions, 64 * (129 + 256));
+        assert_eq!((plan.windows, plan.gather), (1000, count(MOST_ELEMENTS)));
+        assert_eq!(plan.means, Expose::Window);
+        assert!(plan.remote_invalidate);
+    }
+
+    #[test]
+    fn a_short_completion_queue_makes_short_queues() {
+        let many = PortWanted {
+            queue_pairs: 1024,
+            ..wanted()
+        };
+        let plan = plan(&rxe(), &many, Expose::Auto).expect("fits");
+        assert!((plan.send_depth + plan.receive_depth) * 1024 <= 32_767);
+        assert_eq!((plan.send_depth, plan.receive_depth), (10, 20));
+        // And where the least does not fit, the queue holds fewer queue pairs at once.
+        let more = PortWanted {
+            queue_pairs: 20_000,
+            ..wanted()
+        };
+        let plan = super::plan(&rxe(), &more, Expose::Auto).expect("fits");
+        assert_eq!(plan.completions, 32_767);
+        assert_eq!((plan.send_depth, plan.receive_depth), (SEND_LEAST, RECEIVE_LEAST));
+    }
+
+    #[test]
+    fn a_device_without_windows_exposes_regions_or_is_refused() {
+        let siw = Limits {
+            windows: 0,
+            gather: 6,
+            ..rxe()
+        };
+        let plan = plan(&siw, &wanted(), Expose::Auto).expect("fits");
+        assert_eq!((plan.means, plan.gather), (Expose::Region, 6));
+        assert!(super::plan(&siw, &wanted(), Expose::Window).is_err());
+        let arena = super::plan(&siw, &wanted(), Expose::Arena).expect("asked for");
+        assert!(!arena.remote_invalidate, "there is nothing to invalidate");
+    }
+
+    proptest! {
+        /// Nothing exceeds the device, and nothing is zero, whatever is wanted.
+        #[test]
+        fn plans_are_within_limits(
+            queue_pairs in 0_u32..100_000,
+            send_depth: u32,
+            receive_depth: u32,
+            windows: u32,
+            completions in 16_u32..5_000_000,
+        ) {
+            let limits = Limits { completions, ..rxe() };
+            let wanted = PortWanted { queue_pairs, send_depth, receive_depth, windows, ..wanted() };
+            if let Ok(plan) = plan(&limits, &wanted, Expose::Auto) {
+                prop_assert!(plan.completions <= completions);
+                prop_assert!((SEND_LEAST..=DEPTH_MOST).contains(&plan.send_depth));
+                prop_assert!((1..=DEPTH_MOST).contains(&plan.receive_depth));
+                prop_assert!(plan.completions >= plan.send_depth + plan.receive_depth);
+                prop_assert!((1..=limits.windows).contains(&plan.windows));
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What a device says of itself: its asynchronous events.
+//!
+//! Each is acknowledged at once: what it is about cannot be destroyed before.
+
+#![expect(unsafe_code, reason = "calls of a foreign interface")]
+
+use crate::error::Fault;
+use crate::object::Device;
+use rdma_core_sys as rdma;
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// A link, from 1, is down.
+    LinkDown(u32),
+    /// A link is up.
+    LinkUp(u32),
+    /// The device has failed or was taken away.
+    Gone,
+    /// A completion queue, by address, is broken: its port is lost.
+    QueueBroken(usize),
+    /// A queue pair, by address, has failed.
+    PairBroken(usize),
+    /// A message came to a queue pair, by address, before the last word of its handshake.
+    PairReached(usize),
+    /// Nothing that is heeded here: the path or address table changed, a subnet manager came.
+    Other,
+}
+
+/// The next event of a device, if there is one.
+pub(crate) fn next(device: &Device) -> Option<News> {
+    let verbs = &device.library().verbs;
+    let mut event = rdma::ibv_async_event::default();
+    let context = device.context().raw();
+    // SAFETY: the context lives, and the place through the call.
+    if unsafe { verbs.ibv_get_async_event(context, &raw mut event) } != 0 {
+        let fault = Fault::last("ibv_get_async_event");
+        // The kernel has taken the device from us.
+        return [libc::EIO, libc::ENODEV]
+            .contains(&fault.errno)
+            .then_some(News::Gone);
+    }
+    let news = read(&event);
+    // SAFETY: taken above, acknowledged once.
+    unsafe { verbs.ibv_ack_async_event(&raw mut event) };
+    Some(news)
+}
+
+fn read(event: &rdma::ibv_async_event) -> News {
+    match event.event_type {
+        rdma::IBV_EVENT_PORT_ERR => News::LinkDown(link(event)),
+        rdma::IBV_EVENT_PORT_ACTIVE => News::LinkUp(link(event)),
+        rdma::IBV_EVENT_DEVICE_FATAL => News::Gone,
+        rdma::IBV_EVENT_CQ_ERR => {
+            // SAFETY: an event of this kind has a completion queue.
+            News::QueueBroken(unsafe { event.element.cq }.addr())
+        }
+        rdma::IBV_EVENT_QP_FATAL
+        | rdma::IBV_EVENT_QP_REQ_ERR
+        | rdma::IBV_EVENT_QP_ACCESS_ERR => News::PairBroken(pair(event)),
+        rdma::IBV_EVENT_COMM_EST => News::PairReached(pair(event)),
+        _ => News::Other,
+    }
+}
+
+fn link(event: &rdma::ibv_async_event) -> u32 {
+    // SAFETY: an event of a port has its number.
+    u32::try_from(unsafe { event.element.port_num }).unwrap_or(0)
+}
+
+fn pair(event: &rdma::ibv_async_event) -> usize {
+    // SAFETY: an event of a queue pair has it.
+    unsafe { event.element.qp }.addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+
+    #[test]
+    fn events_are_read_by_their_kind() {
+        let mut event = rdma::ibv_async_event {
+            event_type: rdma::IBV_EVENT_PORT_ERR,
+            ..rdma::ibv_async_event::default()
+        };
+        event.element.port_num = 2;
+        assert_eq!(read(&event), News::LinkDown(2));
+        event.event_type = rdma::IBV_EVENT_PORT_ACTIVE;
+        assert_eq!(read(&event), News::LinkUp(2));
+        event.element.qp = ptr::without_provenance_mut(64);
+        event.event_type = rdma::IBV_EVENT_QP_ACCESS_ERR;
+        assert_eq!(read(&event), News::PairBroken(64));
+        event.event_type = rdma::IBV_EVENT_COMM_EST;
+        assert_eq!(read(&event), News::PairReached(64));
+        event.event_type = rdma::IBV_EVENT_DEVICE_FATAL;
+        assert_eq!(read(&event), News::Gone);
+        event.event_type = rdma::IBV_EVENT_SM_CHANGE;
+        assert_eq!(read(&event), News::Other);
+    }
+}

@@ -1,0 +1,127 @@
+//! Asking a device.
+
+#![expect(unsafe_code, reason = "calls of a foreign interface")]
+
+use super::{Gid, GidKind, Limits};
+use crate::error::Fault;
+use crate::object::{CompletionQueue, Context, Depths, Device, try_inline};
+use crate::port::MOST_INLINE;
+use rdma_core_sys as rdma;
+use rdma_core_sys::Library;
+use rdma_core_sys::inline as ibv;
+use std::sync::Arc;
+
+/// Most entries of GID tables that are read.
+const GIDS_MOST: usize = 4096;
+
+/// The attributes of a device.
+pub(super) fn attributes(
+    library: &Library,
+    context: Context,
+) -> Result<rdma::ibv_device_attr, Fault> {
+    let mut all = rdma::ibv_device_attr_ex::default();
+    // SAFETY: the context lives.
+    let returned =
+        unsafe { ibv::ibv_query_device_ex(&library.verbs, context.raw(), &mut all) };
+    Fault::check("ibv_query_device_ex", returned)?;
+    Ok(all.orig_attr)
+}
+
+/// The attributes of a link, from 1.
+pub(super) fn link(context: Context, number: u8) -> Result<rdma::ibv_port_attr, Fault> {
+    let mut all = rdma::ibv_port_attr::default();
+    // SAFETY: the context lives.
+    let returned = unsafe { ibv::ibv_query_port(context.raw(), number, &mut all) };
+    Fault::check("ibv_query_port", returned)?;
+    Ok(all)
+}
+
+/// What a device can do.
+pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
+    let context = device.context();
+    let all = attributes(device.library(), context)?;
+    let mut message_bytes = u32::MAX;
+    for number in 1..=all.phys_port_cnt {
+        message_bytes = message_bytes.min(link(context, number)?.max_msg_sz);
+    }
+    let positive = |n: libc::c_int| u32::try_from(n).unwrap_or(0);
+    let flags = all.device_cap_flags;
+    let type_2 = rdma::IBV_DEVICE_MEM_WINDOW_TYPE_2A | rdma::IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    Ok(Limits {
+        queue_pairs: positive(all.max_qp),
+        depth: positive(all.max_qp_wr),
+        gather: positive(all.max_sge),
+        gather_reads: positive(all.max_sge_rd),
+        completions: positive(all.max_cqe),
+        message_bytes,
+        inline_bytes: inline_bytes(device),
+        reads_served: positive(all.max_qp_rd_atom),
+        reads_issued: positive(all.max_qp_init_rd_atom),
+        regions: positive(all.max_mr),
+        windows: if flags & type_2 == 0 {
+            0
+        } else {
+            positive(all.max_mw)
+        },
+        invalidate: flags & rdma::IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
+        invalidated_flag: invalidated_flag(&all),
+        links: all.phys_port_cnt,
+    })
+}
+
+/// `IBV_WC_WITH_INV`, but on rxe, whose kernel gives its own `IB_WC_WITH_INVALIDATE` out
+/// untranslated: in user space that bit stands for a checksum, which rxe never speaks of.
+fn invalidated_flag(all: &rdma::ibv_device_attr) -> u32 {
+    const RXE_VENDOR: u32 = 0x00ff_ffff;
+    if all.vendor_id == RXE_VENDOR {
+        rdma::IBV_WC_IP_CSUM_OK
+    } else {
+        rdma::IBV_WC_WITH_INV
+    }
+}
+
+/// No attribute says how much goes inline: it is tried.
+fn inline_bytes(device: &Arc<Device>) -> u32 {
+    let Ok(queue) = CompletionQueue::new(device, 16, 0) else {
+        return 0;
+    };
+    let most = u32::try_from(MOST_INLINE).unwrap_or(u32::MAX);
+    let mut wanted = most;
+    while wanted >= 32 {
+        let depths = Depths {
+            send: 8,
+            receive: 8,
+            gather: 1,
+            inline_bytes: wanted,
+        };
+        if let Some(given) = try_inline(device, &queue, depths) {
+            return given.min(most);
+        }
+        wanted /= 2;
+    }
+    0
+}
+
+/// The GID table of a link, from 1. Empty where there is none.
+pub(super) fn gids(library: &Library, context: Context, number: u8, entries: usize) -> Vec<Gid> {
+    let room = entries.clamp(1, GIDS_MOST);
+    let mut table = vec![rdma::ibv_gid_entry::default(); room];
+    // SAFETY: the context lives, and the table has as many entries as it says.
+    let filled =
+        unsafe { ibv::ibv_query_gid_table(&library.verbs, context.raw(), &mut table) };
+    let filled = usize::try_from(filled).unwrap_or(0).min(room);
+    table[..filled]
+        .iter()
+        .filter(|entry| entry.port_num == u32::from(number))
+        .map(|entry| Gid {
+            index: entry.gid_index,
+            kind: match entry.gid_type {
+                rdma::IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
+                rdma::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
+                _ => GidKind::InfiniBand,
+            },
+            // SAFETY: every form of this union may be read as octets.
+            octets: unsafe { entry.gid.raw },
+        })
+        .collect()
+}

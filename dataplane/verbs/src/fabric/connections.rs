@@ -1,0 +1,436 @@
+//! The way of each connection.
+//!
+//! Everything that happens to a connection goes through [`VerbsFabric::feed`], the one place
+//! where its stage changes: what follows is by the table of [`Stage`], and so is who hears of an
+//! end. What does not fit the table is late or out of turn, and changes nothing.
+
+use super::VerbsFabric;
+use super::listeners::parse;
+use crate::cm::{Happening, Identifier, Input, Offer, Parameters, Parting, Stage, What, to_peer};
+use crate::endpoint::{Endpoint, Seat};
+use crate::error::{Error, Fault};
+use crate::inbox::Notice;
+use crate::object::{Context, QueuePair};
+use crate::port::Books;
+use rpcrdma_fabric::connect::{ConnectionId, Event, ListenerId, PortId};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Longest private data, octets. A request shares its 92 octets with the manager's own header of
+/// 36; an answer has 196 to itself (InfiniBand's CM REQ and REP; iWARP takes more).
+const ASK_MOST: usize = 56;
+const ANSWER_MOST: usize = 196;
+
+/// The id, and from `take` on the queue pair that has it.
+#[derive(Debug)]
+enum Body {
+    Id(Identifier),
+    Pair {
+        pair: Arc<QueuePair>,
+        seat: Arc<Seat>,
+        port: PortId,
+    },
+    /// While it changes from the one to the other.
+    Moving,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(super) stage: Stage,
+    body: Body,
+    /// Where it was asked for, if it was.
+    pub(super) listener: Option<ListenerId>,
+    offer: Offer,
+    /// Where it leads, for one that was begun here.
+    to: Option<SocketAddr>,
+    /// Times that the address or the route will be looked for again.
+    tries: u8,
+}
+
+impl Connection {
+    pub(super) fn requested(id: Identifier, listener: ListenerId, offer: Offer) -> Connection {
+        Connection {
+            stage: Stage::Requested,
+            body: Body::Id(id),
+            listener: Some(listener),
+            offer,
+            to: None,
+            tries: 0,
+        }
+    }
+
+    fn begun(id: Identifier, to: SocketAddr, tries: u8) -> Connection {
+        Connection {
+            stage: Stage::Resolving,
+            body: Body::Id(id),
+            listener: None,
+            offer: Offer::default(),
+            to: Some(to),
+            tries,
+        }
+    }
+
+    fn id(&self) -> Option<&Identifier> {
+        match &self.body {
+            Body::Id(id) => Some(id),
+            Body::Pair { pair, .. } => Some(pair.id()),
+            Body::Moving => None,
+        }
+    }
+
+    pub(super) fn pair(&self) -> Option<&Arc<QueuePair>> {
+        match &self.body {
+            Body::Pair { pair, .. } => Some(pair),
+            Body::Id(_) | Body::Moving => None,
+        }
+    }
+
+    pub(super) fn port(&self) -> Option<PortId> {
+        match self.body {
+            Body::Pair { port, .. } => Some(port),
+            Body::Id(_) | Body::Moving => None,
+        }
+    }
+
+    pub(super) fn is_vacated(&self) -> bool {
+        matches!(&self.body, Body::Pair { seat, .. } if seat.is_vacated())
+    }
+
+    pub(super) fn context(&self) -> Option<Context> {
+        self.id()?.context()
+    }
+
+    /// The device's link that it goes by, from 1.
+    pub(super) fn link(&self) -> Option<u32> {
+        self.id().map(|id| u32::from(id.link()))
+    }
+}
+
+impl VerbsFabric {
+    fn connection(&mut self, id: ConnectionId) -> Result<&mut Connection, Error> {
+        self.connections.get_mut(&id).ok_or(Error::NoConnection(id))
+    }
+
+    /// What happens to a connection, and all that follows from it. `why` is for a person.
+    pub(super) fn feed(&mut self, id: ConnectionId, input: Input, why: impl FnOnce() -> String) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        let before = connection.stage;
+        let Ok(after) = before.next(input) else {
+            return;
+        };
+        connection.stage = after;
+        let over = after == Stage::Over;
+        if before != Stage::Ending && (over || after == Stage::Ending) {
+            if before.is_known_to_peer() {
+                // Where the peer was not reached yet there is nothing to end.
+                let _ = connection.id().map(Identifier::disconnect);
+            } else if before == Stage::Taken && input != Input::Reject {
+                let reason = to_peer("the connection was lost before it stood");
+                let _ = connection.id().map(|id| id.reject(&reason));
+            }
+            let port = connection.port();
+            self.part(id, before.parting(input), why);
+            if let (Some(port), Input::Lost | Input::Reject) = (port, input) {
+                self.tell_port(port, Notice::Lost(id));
+            }
+        }
+        if over {
+            self.bury(id);
+        }
+    }
+
+    fn part(&mut self, connection: ConnectionId, parting: Parting, why: impl FnOnce() -> String) {
+        match parting {
+            Parting::Silent => {}
+            Parting::Rejected => self.events.push_back(Event::Rejected {
+                connection,
+                reason: why(),
+            }),
+            Parting::Disconnected => self.events.push_back(Event::Disconnected { connection }),
+        }
+    }
+
+    /// Destroys what is left of a connection.
+    fn bury(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.remove(&id)
+            && let Some(port) = connection.port()
+        {
+            drop(connection);
+            self.leave_port(port);
+        }
+    }
+
+    /// The connections for which `which` is true.
+    pub(super) fn those(&self, which: impl Fn(&Connection) -> bool) -> Vec<ConnectionId> {
+        let those = self.connections.iter().filter(|(_, it)| which(it));
+        let mut ids: Vec<ConnectionId> = those.map(|(id, _)| *id).collect();
+        // In the order in which they were made.
+        ids.sort_by_key(|id| id.0);
+        ids
+    }
+
+    /// What the connection manager says of a connection.
+    pub(super) fn heed(&mut self, id: ConnectionId, happening: &Happening) {
+        match happening.what {
+            What::AddressResolved => self.find_route(id),
+            What::RouteResolved => self.note_resolved(id),
+            What::AddressError | What::RouteError => self.try_again(id, happening),
+            What::Established => self.note_established(id, happening),
+            What::ConnectError
+            | What::Unreachable
+            | What::Rejected
+            | What::Disconnected
+            | What::DeviceRemoval => self.feed(id, Input::Lost, || happening.explain()),
+            // The kernel keeps the numbers of a connection that is over from being used again,
+            // whether the id is still there or not; an address that moved breaks a connection
+            // only if packets get lost, and then the transport says so.
+            What::TimewaitExit | What::AddressChange | What::Request | What::Other(_) => {}
+        }
+    }
+
+    pub(super) fn begin(&mut self, address: &str) -> Result<ConnectionId, Error> {
+        let to = parse(address)?;
+        let begun = |it: &&Connection| matches!(it.stage, Stage::Resolving | Stage::Routing);
+        if self.connections.values().filter(begun).count() >= self.settings.begun_max {
+            return Err(Error::Busy("too many connections are being begun"));
+        }
+        let from = self.source(to.is_ipv4())?;
+        let number = self.number();
+        let id = Identifier::new(&self.channel, number)?;
+        // Kernels that do not know it choose it themselves.
+        let _ = id.set_acknowledge_timeout(self.settings.acknowledge_timeout);
+        id.resolve_address(from, to, self.resolve_timeout())?;
+        let tries = self.settings.resolve_tries.saturating_sub(1);
+        let connection = Connection::begun(id, to, tries);
+        self.connections.insert(ConnectionId(number), connection);
+        Ok(ConnectionId(number))
+    }
+
+    fn resolve_timeout(&self) -> i32 {
+        i32::try_from(self.settings.resolve_timeout_ms).unwrap_or(i32::MAX)
+    }
+
+    fn find_route(&mut self, id: ConnectionId) {
+        let timeout = self.resolve_timeout();
+        self.feed(id, Input::AddressFound, String::new);
+        let Some(connection) = self.connections.get(&id) else {
+            return;
+        };
+        if connection.stage != Stage::Routing {
+            return;
+        }
+        let begun = connection.id().map(|id| id.resolve_route(timeout));
+        if let Some(Err(fault)) = begun {
+            self.feed(id, Input::Lost, || fault.to_string());
+        }
+    }
+
+    fn note_resolved(&mut self, id: ConnectionId) {
+        let Some(context) = self.connections.get(&id).and_then(Connection::context) else {
+            return;
+        };
+        if self.device_of(context).is_none() {
+            let why = || "the way to it is by a device that is not used".to_owned();
+            return self.feed(id, Input::Lost, why);
+        }
+        self.feed(id, Input::RouteFound, String::new);
+        if self.connections.get(&id).is_some_and(|it| it.stage == Stage::Resolved) {
+            self.events.push_back(Event::Resolved { connection: id });
+        }
+    }
+
+    /// An address or a route was not found: nobody may have answered in time.
+    fn try_again(&mut self, id: ConnectionId, happening: &Happening) {
+        let (timeout, ipv4) = (self.resolve_timeout(), |to: SocketAddr| to.is_ipv4());
+        let timed_out = happening.status.saturating_abs() == libc::ETIMEDOUT;
+        let to = self.connections.get(&id).and_then(|it| it.to);
+        let from = to.and_then(|to| self.source(ipv4(to)).ok().flatten());
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        let again = timed_out && connection.tries > 0;
+        connection.tries = connection.tries.saturating_sub(1);
+        let begun = match (connection.id(), to) {
+            (Some(id), Some(to)) if again && happening.what == What::AddressError => {
+                id.resolve_address(from, to, timeout)
+            }
+            (Some(id), _) if again => id.resolve_route(timeout),
+            _ => Err(Fault {
+                call: "rdma_resolve_addr",
+                errno: happening.status.saturating_abs(),
+            }),
+        };
+        if begun.is_err() {
+            self.feed(id, Input::Lost, || happening.explain());
+        }
+    }
+
+    fn note_established(&mut self, id: ConnectionId, happening: &Happening) {
+        let before = self.connections.get(&id).map(|it| it.stage);
+        self.feed(id, Input::Established, String::new);
+        let (Some(before), Some(connection)) = (before, self.connections.get(&id)) else {
+            return;
+        };
+        if connection.stage != Stage::Established || before == Stage::Established {
+            return;
+        }
+        let private_data = if before == Stage::Asked {
+            self.set_timer(id);
+            happening.private_data.clone()
+        } else {
+            Vec::new()
+        };
+        self.events.push_back(Event::Established {
+            connection: id,
+            private_data,
+        });
+    }
+
+    /// The connection works with any timer; with a long one, slowly after a lost receive. So a
+    /// device that refuses is left with its own.
+    fn set_timer(&self, id: ConnectionId) {
+        let pair = self.connections.get(&id).and_then(Connection::pair);
+        let _ = pair.map(|pair| pair.set_min_rnr_timer(self.settings.min_rnr_timer));
+    }
+
+    /// Whether a connection can be taken on a port, and why not.
+    pub(super) fn check_seat(&self, id: ConnectionId, port: PortId) -> Result<(), Error> {
+        let connection = self.connections.get(&id).ok_or(Error::NoConnection(id))?;
+        if connection.stage.next(Input::Take).is_err() {
+            return Err(Error::Order("take follows Resolved or a request, once"));
+        }
+        let context = connection.context();
+        self.check_berth(port, context)
+    }
+
+    pub(super) fn seat(&mut self, id: ConnectionId, port: PortId) -> Result<Endpoint, Error> {
+        self.check_seat(id, port)?;
+        let (objects, depths) = self.berth(port)?;
+        let bell = Arc::clone(&self.bell);
+        let connection = self.connection(id)?;
+        let identifier = match std::mem::replace(&mut connection.body, Body::Moving) {
+            Body::Id(identifier) => identifier,
+            other => {
+                connection.body = other;
+                return Err(Error::Order("the connection has a queue pair already"));
+            }
+        };
+        let pair = match QueuePair::new(identifier, &objects, depths) {
+            Ok(pair) => Arc::new(pair),
+            Err((identifier, fault)) => {
+                connection.body = Body::Id(identifier);
+                return Err(fault.into());
+            }
+        };
+        let seat = Seat::new(bell);
+        let books = Books::new(depths.send, depths.receive);
+        let endpoint = Endpoint::new(id, Arc::clone(&pair), books, Arc::clone(&seat));
+        connection.body = Body::Pair { pair, seat, port };
+        self.join_port(port);
+        self.feed(id, Input::Take, String::new);
+        Ok(endpoint)
+    }
+
+    fn parameters(&mut self, id: ConnectionId) -> Result<Parameters, Error> {
+        let (retry, rnr) = (self.settings.retry_count, self.settings.rnr_retry);
+        let connection = self.connection(id)?;
+        let (offer, asked) = (connection.offer, connection.listener.is_some());
+        let context = connection.context();
+        let limits = context.and_then(|context| self.limits_of(context));
+        let most = self.settings.most(&limits.ok_or(Error::NoConnection(id))?);
+        Ok(if asked {
+            most.to_answer(offer, retry, rnr)
+        } else {
+            most.to_ask(retry, rnr)
+        })
+    }
+
+    /// Carries out the step from one stage to the next, if it is the time for it.
+    fn step(
+        &mut self,
+        id: ConnectionId,
+        input: Input,
+        otherwise: &'static str,
+        act: impl FnOnce(&Identifier, &Parameters) -> Result<(), Fault>,
+    ) -> Result<(), Error> {
+        let connection = self.connection(id)?;
+        if connection.stage.next(input).is_err() {
+            return Err(Error::Order(otherwise));
+        }
+        let parameters = self.parameters(id)?;
+        let connection = self.connection(id)?;
+        let identifier = connection.id().ok_or(Error::NoConnection(id))?;
+        act(identifier, &parameters)?;
+        self.feed(id, input, String::new);
+        Ok(())
+    }
+
+    pub(super) fn ask(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
+        check(private_data, ASK_MOST)?;
+        self.step(id, Input::Connect, "connect follows take, once", |id, with| {
+            id.connect(with, private_data)
+        })
+    }
+
+    pub(super) fn say_yes(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
+        check(private_data, ANSWER_MOST)?;
+        self.step(id, Input::Accept, "accept follows take, once", |id, with| {
+            id.accept(with, private_data)
+        })?;
+        self.set_timer(id);
+        Ok(())
+    }
+
+    pub(super) fn say_no(&mut self, id: ConnectionId, reason: &str) -> Result<(), Error> {
+        let connection = self.connection(id)?;
+        if connection.stage.next(Input::Reject).is_err() {
+            return Err(Error::Order("reject answers a request"));
+        }
+        if let Some(identifier) = connection.id() {
+            // Where it fails the peer has gone.
+            let _ = identifier.reject(&to_peer(reason));
+        }
+        self.feed(id, Input::Reject, String::new);
+        Ok(())
+    }
+
+    pub(super) fn forget(&mut self, id: ConnectionId) {
+        self.feed(id, Input::Abandon, String::new);
+        let of_it = |event: &Event| matches!(event, Event::Resolved { connection } if *connection == id);
+        if !self.connections.contains_key(&id) {
+            self.events.retain(|event| !of_it(event));
+        }
+    }
+
+    /// A queue pair, by the address of the device's, has failed.
+    pub(super) fn lose_pair(&mut self, address: usize) {
+        for id in self.by_pair(address) {
+            self.feed(id, Input::Lost, || "its queue pair has failed".to_owned());
+        }
+    }
+
+    /// A message came to a queue pair before the connection stood: it does.
+    pub(super) fn note_reached(&mut self, address: usize) {
+        for id in self.by_pair(address) {
+            let connection = self.connections.get(&id);
+            let identifier = connection.and_then(Connection::id);
+            // Where it fails, the connection stands already.
+            let _ = identifier.map(Identifier::note_established);
+        }
+    }
+
+    fn by_pair(&self, address: usize) -> Vec<ConnectionId> {
+        self.those(|it| it.pair().is_some_and(|pair| pair.address() == address))
+    }
+}
+
+fn check(private_data: &[u8], most: usize) -> Result<(), Error> {
+    let octets = private_data.len();
+    if octets > most {
+        return Err(Error::PrivateData { octets, most });
+    }
+    Ok(())
+}

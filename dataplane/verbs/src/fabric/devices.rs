@@ -1,0 +1,297 @@
+//! Devices that come, go, and lose their links.
+//!
+//! A device that goes takes its ports and connections with it, and nothing else. Some kernels
+//! wait with removing it until everything made of it is destroyed and its context closed, and
+//! say nothing to a process that has no connection there. So it is looked once a second which
+//! devices are there; and of one that is gone everything is given up as soon as its ports have
+//! let go of it.
+
+use super::VerbsFabric;
+use crate::cm::Input;
+use crate::device::{self, Lease, Limits, LinkState, present};
+use crate::error::{Error, Fault};
+use crate::inbox::Notice;
+use crate::object::{Context, Device, Region, Rights};
+use rpcrdma_fabric::arena::Arena;
+use rpcrdma_fabric::connect::{self, DeviceChange, Event, PortId};
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+
+/// A device that was found.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// As its descriptor is called.
+    pub(super) number: u64,
+    pub(super) device: Arc<Device>,
+    pub(super) limits: Limits,
+    node: Option<u32>,
+    /// Nothing of it can be used any more.
+    pub(super) gone: bool,
+    /// Memory that is registered already: arenas of one tract share a region.
+    regions: Vec<Weak<Region>>,
+}
+
+impl Known {
+    /// A region over the tract of an arena, an earlier one if it is the same.
+    pub(super) fn region(
+        &mut self,
+        arena: &Arc<Arena>,
+        rights: Rights,
+    ) -> Result<Arc<Region>, Fault> {
+        self.regions.retain(|region| region.strong_count() > 0);
+        let same = |region: &Arc<Region>| region.extent == arena.tract() && region.rights == rights;
+        if let Some(region) = self.regions.iter().filter_map(Weak::upgrade).find(same) {
+            return Ok(region);
+        }
+        let region = Arc::new(Region::new(&self.device, arena, rights)?);
+        self.regions.push(Arc::downgrade(&region));
+        Ok(region)
+    }
+}
+
+impl VerbsFabric {
+    pub(super) fn list_devices(&self) -> Vec<connect::Device> {
+        let there = self.devices.iter().filter(|known| !known.gone);
+        there
+            .map(|known| connect::Device {
+                name: known.device.name().to_owned(),
+                node: known.node,
+                capabilities: known.limits.at_best(self.settings.expose),
+            })
+            .collect()
+    }
+
+    fn known(&self, context: Context) -> Option<&Known> {
+        let is_it = |known: &&Known| !known.gone && known.device.context() == context;
+        self.devices.iter().find(is_it)
+    }
+
+    pub(super) fn limits_of(&self, context: Context) -> Option<Limits> {
+        self.known(context).map(|known| known.limits)
+    }
+
+    /// The device of a context that the manager has brought, one that came since included.
+    pub(super) fn device_of(&mut self, context: Context) -> Option<Arc<Device>> {
+        if self.known(context).is_none() && self.settings.allows(&context.name(self.library)) {
+            // One that cannot be used is as good as none.
+            let _ = self.find_devices();
+        }
+        self.known(context).map(|known| Arc::clone(&known.device))
+    }
+
+    /// Takes note of all devices that are there, allowed, and not known.
+    pub(super) fn find_devices(&mut self) -> Result<(), Error> {
+        let Some(lease) = Lease::take(self.library) else {
+            return Ok(());
+        };
+        for context in lease.contexts() {
+            if self.known(context).is_none() && self.settings.allows(&context.name(self.library)) {
+                self.add_device(context)?;
+            }
+        }
+        // The new lease has all that the old one had, but for what is gone and given up.
+        self.lease = Some(lease);
+        Ok(())
+    }
+
+    fn add_device(&mut self, context: Context) -> Result<(), Error> {
+        let device = Arc::new(Device::new(self.library, context)?);
+        let limits = device::limits(&device)?;
+        let number = super::look::CHANNEL + self.number() + 1;
+        self.watch(context.events(), number)?;
+        self.devices.push(Known {
+            number,
+            node: device::node(device.name()),
+            device,
+            limits,
+            gone: false,
+            regions: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// The device for a port: the one that is named, or of those with a link the first on the
+    /// processor's node, or the first.
+    pub(super) fn choose_device(
+        &self,
+        name: Option<&str>,
+        processor: Option<usize>,
+    ) -> Result<&Known, Error> {
+        let node = processor.and_then(device::node_of_processor);
+        let wanted = |known: &&Known| {
+            !known.gone && name.is_none_or(|name| name == known.device.name())
+        };
+        let rank = |known: &&Known| {
+            let near = known.node.is_some() && known.node == node;
+            (self.has_link(known), near)
+        };
+        // The first of the best: `max_by_key` gives the last.
+        let best = self.devices.iter().filter(wanted).rev().max_by_key(rank);
+        best.ok_or_else(|| Error::NoDevice(name.unwrap_or("any").to_owned()))
+    }
+
+    fn links(&self, known: &Known) -> Vec<device::Link> {
+        let context = known.device.context();
+        device::links(self.library, context, known.limits.links, &self.settings)
+            .unwrap_or_default()
+    }
+
+    fn has_link(&self, known: &Known) -> bool {
+        let links = self.links(known);
+        links.iter().any(|link| link.state == LinkState::Active)
+    }
+
+    /// Where connections begun here come from, if the configuration says so.
+    pub(super) fn source(&self, ipv4: bool) -> Result<Option<SocketAddr>, Error> {
+        let Some(index) = self.settings.gid_index else {
+            return Ok(None);
+        };
+        let links = self.devices.iter().filter(|known| !known.gone);
+        let ip = links
+            .flat_map(|known| self.links(known))
+            .filter_map(|link| link.chosen[usize::from(!ipv4)]?.ip())
+            .find(|ip| ip.is_ipv4() == ipv4);
+        match ip {
+            Some(ip) => Ok(Some(SocketAddr::new(ip, 0))),
+            None => Err(Error::Unfit {
+                device: format!("GID {index}"),
+                lacks: "no device has an address of the peer's family there",
+            }),
+        }
+    }
+
+    /// A link is down: its connections end now, and not only when the transport gives up.
+    pub(super) fn lose_link(&mut self, number: u64, link: u32) {
+        self.tell_change(number, DeviceChange::Down);
+        let Some(context) = self.context(number) else {
+            return;
+        };
+        let by_it = self.those(|it| it.context() == Some(context) && it.link() == Some(link));
+        for id in by_it {
+            self.feed(id, Input::Lost, || "the link is down".to_owned());
+        }
+    }
+
+    pub(super) fn regain_link(&mut self, number: u64, _link: u32) {
+        self.tell_change(number, DeviceChange::Up);
+    }
+
+    fn context(&self, number: u64) -> Option<Context> {
+        let known = self.devices.iter().find(|known| known.number == number)?;
+        Some(known.device.context())
+    }
+
+    fn ports_on(&self, context: Context) -> Vec<PortId> {
+        let on_it = self.ports.iter().filter(|(_, berth)| berth.context == context);
+        let mut ports: Vec<PortId> = on_it.map(|(id, _)| *id).collect();
+        ports.sort_by_key(|id| id.0);
+        ports
+    }
+
+    fn tell_change(&mut self, number: u64, change: DeviceChange) {
+        let known = self.devices.iter().find(|known| known.number == number);
+        if let Some(known) = known {
+            let (name, context) = (known.device.name().to_owned(), known.device.context());
+            let ports = self.ports_on(context);
+            self.events.push_back(Event::Device {
+                name,
+                ports,
+                change,
+            });
+        }
+    }
+
+    /// A device is gone.
+    pub(super) fn lose_device(&mut self, number: u64) {
+        self.tell_change(number, DeviceChange::Gone);
+        let Some(known) = self.devices.iter_mut().find(|known| known.number == number) else {
+            return;
+        };
+        known.gone = true;
+        let context = known.device.context();
+        // Its descriptor may be readable for ever.
+        let _ = rustix::event::epoll::delete(&self.epoll, context.events());
+        for id in self.those(|it| it.context() == Some(context)) {
+            self.feed(id, Input::Lost, || "the device is gone".to_owned());
+        }
+        for port in self.ports_on(context) {
+            self.tell_port(port, Notice::Gone);
+            self.give_up_port(port);
+        }
+    }
+
+    /// A completion queue, by the address of the device's, is broken: its port is lost.
+    pub(super) fn lose_port(&mut self, queue: usize) {
+        let lost = self.ports.iter().find(|(_, berth)| berth.has_queue(queue));
+        let Some((&port, _)) = lost else {
+            return;
+        };
+        for id in self.those(|it| it.port() == Some(port)) {
+            self.feed(id, Input::Lost, || "its completion queue is broken".to_owned());
+        }
+        self.tell_port(port, Notice::Gone);
+        let name = self.give_up_port(port);
+        self.events.push_back(Event::Device {
+            name,
+            ports: vec![port],
+            change: DeviceChange::Gone,
+        });
+    }
+
+    /// Once a second: which devices are there?
+    pub(super) fn look_for_devices(&mut self) {
+        let there = present(self.library).unwrap_or_default();
+        let missing = |known: &&Known| {
+            !known.gone && !there.contains(&known.device.context().device())
+        };
+        let missing: Vec<u64> = self.devices.iter().filter(missing).map(|it| it.number).collect();
+        for number in missing {
+            self.lose_device(number);
+        }
+        self.close_gone(&there);
+        if there.iter().any(|device| !self.there.contains(device)) {
+            self.welcome();
+        }
+        self.there = there;
+        if self.has_lost_listeners() {
+            self.listen_again();
+        }
+    }
+
+    fn welcome(&mut self) {
+        let before: Vec<u64> = self.devices.iter().map(|known| known.number).collect();
+        // One that cannot be used is as good as none.
+        let _ = self.find_devices();
+        let new = |known: &&Known| !before.contains(&known.number);
+        let new: Vec<u64> = self.devices.iter().filter(new).map(|it| it.number).collect();
+        for number in new {
+            self.tell_change(number, DeviceChange::Up);
+        }
+    }
+
+    /// Gives back to the kernel what is gone and used by nobody any more: devices that the
+    /// configuration does not allow included, which the manager has opened all the same.
+    fn close_gone(&mut self, there: &[usize]) {
+        let leased = self.lease.as_ref().map(Lease::contexts).unwrap_or_default();
+        let mut closed = false;
+        for context in leased {
+            if there.contains(&context.device()) {
+                continue;
+            }
+            let is_it = |known: &Known| known.device.context() == context;
+            if let Some(place) = self.devices.iter().position(is_it) {
+                if Arc::strong_count(&self.devices[place].device) > 1 {
+                    continue;
+                }
+                self.devices.remove(place);
+            }
+            context.cut_off();
+            closed = true;
+        }
+        if closed {
+            // The new lease first: what both have is not given back in between.
+            let lease = Lease::take(self.library);
+            self.lease = lease;
+        }
+    }
+}

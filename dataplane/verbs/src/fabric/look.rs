@@ -1,0 +1,99 @@
+//! Reading everything that control can be told, without waiting.
+
+use super::VerbsFabric;
+use crate::cm::{Happening, What};
+use crate::device::{News, next};
+use crate::error::Error;
+use rpcrdma_fabric::connect::{ConnectionId, ListenerId};
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+/// What the descriptors behind the one are called: these, and devices by their numbers.
+pub(super) const BELL: u64 = 0;
+pub(super) const CHANNEL: u64 = 1;
+
+/// Descriptors that are looked at in one go.
+const DESCRIPTORS: usize = 16;
+/// Events of one descriptor that are read in one go: the others get their turn, too.
+const AT_ONCE: usize = 64;
+/// How often it is looked which devices are there: nothing tells.
+const DEVICES: Duration = Duration::from_secs(1);
+
+impl VerbsFabric {
+    /// Has `descriptor` looked at when it is readable.
+    pub(super) fn watch(&self, descriptor: BorrowedFd<'_>, name: u64) -> Result<(), Error> {
+        epoll::add(&self.epoll, descriptor, EventData::new_u64(name), EventFlags::IN)
+            .map_err(|error| Error::System(error.into()))
+    }
+
+    /// Reads what is there.
+    pub(super) fn look(&mut self) {
+        let mut ready: Vec<epoll::Event> = Vec::with_capacity(DESCRIPTORS);
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // Interrupted: another look follows.
+        let _ = epoll::wait(&self.epoll, spare_capacity(&mut ready), Some(&now));
+        for event in ready {
+            match event.data.u64() {
+                BELL => {
+                    self.bell.hush();
+                    self.hear_ports();
+                }
+                CHANNEL => self.hear_manager(),
+                device => self.hear_device(device),
+            }
+        }
+        if self.looked.elapsed() >= DEVICES {
+            self.looked = Instant::now();
+            self.look_for_devices();
+        }
+    }
+
+    fn hear_manager(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Some(happening) = self.channel.next() else {
+                return;
+            };
+            self.route(happening);
+        }
+    }
+
+    /// To the listener or the connection that it is for, if that is still there.
+    fn route(&mut self, happening: Happening) {
+        let number = happening.number;
+        let listener = u32::try_from(number).ok().map(ListenerId);
+        let listener = listener.filter(|id| self.listeners.contains_key(id));
+        match (listener, happening.what) {
+            (Some(id), What::Request) => self.take_request(id, happening),
+            (Some(id), What::DeviceRemoval | What::AddressChange) => self.lose_listener(id),
+            (Some(_), _) => {}
+            (None, _) => self.heed(ConnectionId(number), &happening),
+        }
+    }
+
+    fn hear_device(&mut self, number: u64) {
+        for _ in 0..AT_ONCE {
+            let known = self.devices.iter().find(|known| known.number == number);
+            let Some(known) = known.filter(|known| !known.gone) else {
+                return;
+            };
+            let Some(news) = next(&known.device) else {
+                return;
+            };
+            match news {
+                News::LinkDown(link) => self.lose_link(number, link),
+                News::LinkUp(link) => self.regain_link(number, link),
+                News::Gone => self.lose_device(number),
+                News::QueueBroken(queue) => self.lose_port(queue),
+                News::PairBroken(pair) => self.lose_pair(pair),
+                News::PairReached(pair) => self.note_reached(pair),
+                News::Other => {}
+            }
+        }
+    }
+}

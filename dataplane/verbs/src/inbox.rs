@@ -1,0 +1,182 @@
+//! What control tells a port, and a port tells control: one bounded ring each way, and a bell.
+//!
+//! None of it is about messages. A port looks at its inbox when the bell's descriptor is
+//! readable or once in a while; a word to control rings control's bell.
+//!
+//! # Neither ring is ever full
+//!
+//! Each queue pair says [`Word::Broken`] and [`Word::Over`] once, and is counted by control
+//! until it has read the latter; a window goes away once and is counted until another is there.
+//! So words need no more room than two for each queue pair and one for each window. Notices are
+//! as many, but it is up to the port when it reads them: what does not fit waits at control's
+//! side, which has no bound to keep.
+
+use crate::bell::Bell;
+use crate::endpoint::Endpoint;
+use crate::expose::Window;
+use crate::object::Objects;
+use rpcrdma_fabric::connect::ConnectionId;
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// What control tells a port.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    /// The connection is lost: the peer has left, or the connection was never made. Its queue
+    /// pair is in error, if it ever was in use.
+    Lost(ConnectionId),
+    /// A new window, in the place of one that went away.
+    Window(Window),
+    /// The device is gone, and so is every connection: nothing will be flushed by the device,
+    /// and nothing may be called of it any more, polling included. When the port has given back
+    /// its last endpoint it calls [`Inbox::let_go`]: some kernels do not let go of a device
+    /// until everything of it is destroyed.
+    Gone,
+}
+
+/// What a port tells control.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// The queue pair is in error: say goodbye to the peer.
+    Broken(ConnectionId),
+    /// A window that is still bound to a queue pair that is over: destroy it, before that.
+    Window(Window),
+    /// Nobody posts to this queue pair any more.
+    Over(Endpoint),
+}
+
+/// The port's side.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    notices: Consumer<Notice>,
+    words: Producer<Word>,
+    /// Of the port, and of control.
+    bell: Arc<Bell>,
+    control: Arc<Bell>,
+    /// Everything of the device that the port uses, kept for as long.
+    objects: Option<Arc<Objects>>,
+}
+
+/// Control's side.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    notices: Producer<Notice>,
+    words: Consumer<Word>,
+    bell: Arc<Bell>,
+    /// Notices that found no room yet.
+    waiting: VecDeque<Notice>,
+}
+
+/// Both sides, for a port of so many queue pairs and windows. `control` is control's bell.
+pub(crate) fn pair(
+    queue_pairs: u32,
+    windows: u32,
+    control: Arc<Bell>,
+    objects: Option<Arc<Objects>>,
+) -> io::Result<(Inbox, Outlet)> {
+    let room = 2 * queue_pairs as usize + windows as usize;
+    let bell = Arc::new(Bell::new()?);
+    let (to_port, notices) = RingBuffer::new(room + 1);
+    let (words, from_port) = RingBuffer::new(room + 1);
+    let inbox = Inbox {
+        notices,
+        words,
+        bell: Arc::clone(&bell),
+        control,
+        objects,
+    };
+    let outlet = Outlet {
+        notices: to_port,
+        words: from_port,
+        bell,
+        waiting: VecDeque::new(),
+    };
+    Ok((inbox, outlet))
+}
+
+impl Inbox {
+    /// Whether there is something to read.
+    #[inline]
+    pub(crate) fn has_notice(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    /// The next notice.
+    #[cold]
+    pub(crate) fn next(&mut self) -> Option<Notice> {
+        if self.notices.is_empty() {
+            // Another may come in between, and ring again; so it is looked for once more.
+            self.bell.hush();
+        }
+        self.notices.pop().ok()
+    }
+
+    /// Tells control.
+    #[cold]
+    pub(crate) fn tell(&mut self, word: Word) {
+        let told = self.words.push(word);
+        debug_assert!(told.is_ok(), "there is room for every word");
+        self.control.ring();
+    }
+
+    /// The port is done with its device, which is gone: nothing of it will be called again, the
+    /// completion queue included.
+    #[cold]
+    pub(crate) fn let_go(&mut self) {
+        self.objects = None;
+        self.control.ring();
+    }
+
+    /// The port's bell, for others that put something down for it.
+    pub(crate) fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell)
+    }
+
+    /// Readable when there is a notice.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+impl Outlet {
+    /// Tells the port, now or as soon as there is room.
+    pub(crate) fn tell(&mut self, notice: Notice) {
+        self.waiting.push_back(notice);
+        self.push_on();
+    }
+
+    /// Hands over what waits.
+    pub(crate) fn push_on(&mut self) {
+        let mut told = false;
+        while let Some(notice) = self.waiting.pop_front() {
+            if let Err(rtrb::PushError::Full(notice)) = self.notices.push(notice) {
+                self.waiting.push_front(notice);
+                break;
+            }
+            told = true;
+        }
+        if told {
+            self.bell.ring();
+        }
+    }
+
+    /// The next word.
+    pub(crate) fn next(&mut self) -> Option<Word> {
+        self.words.pop().ok()
+    }
+
+    /// The port is gone, and all its words are read.
+    pub(crate) fn is_over(&self) -> bool {
+        // In this order: what was said before the end is still there after it.
+        self.words.is_abandoned() && self.words.is_empty()
+    }
+}

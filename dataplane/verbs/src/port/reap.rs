@@ -1,0 +1,217 @@
+//! What the device says, told to the engine.
+//!
+//! Completions of one queue come in the order of posting. So a send completion that is there
+//! speaks for all sends before it, back to the last that was spoken for: those were done, or it
+//! would have been one of them that failed. Of the one it names it says how that went.
+
+use super::VerbsPort;
+use super::pair::{Phase, Then};
+use super::poller::Seen;
+use super::status;
+use super::ticket::Place;
+use crate::expose::Means;
+use rdma_core_sys as rdma;
+use rpcrdma_fabric::{Completion, Outcome, WorkError, WorkId};
+
+/// A completion whose consequences are being told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settling {
+    pub(super) place: Place,
+    /// The last number it speaks for.
+    number: u32,
+    /// How that one went.
+    error: Option<WorkError>,
+}
+
+/// Where completions go.
+pub(super) struct Sink<'a> {
+    room: &'a mut [Completion],
+    filled: usize,
+}
+
+impl Sink<'_> {
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.filled == self.room.len()
+    }
+
+    /// Puts one in; there is room.
+    #[inline]
+    fn push(&mut self, completion: Completion) {
+        if let Some(place) = self.room.get_mut(self.filled) {
+            *place = completion;
+            self.filled += 1;
+        }
+    }
+}
+
+impl VerbsPort {
+    #[inline]
+    pub(super) fn reap_into(&mut self, room: &mut [Completion]) -> usize {
+        let mut sink = Sink { room, filled: 0 };
+        if self.armed {
+            self.rise();
+        }
+        if self.has_chores() {
+            self.do_chores();
+            self.tell_late(&mut sink);
+        }
+        while !sink.is_full() {
+            if let Some(settling) = self.settling {
+                self.settle(settling, &mut sink);
+                continue;
+            }
+            let Some(seen) = self.poller.next() else {
+                break;
+            };
+            self.take(seen, &mut sink);
+        }
+        // What was just settled may have been the last that an ending connection waited for.
+        if !self.ending.is_empty() {
+            self.do_chores();
+            self.tell_late(&mut sink);
+        }
+        sink.filled
+    }
+
+    /// Anything but completions of the device to look after.
+    #[inline]
+    fn has_chores(&self) -> bool {
+        !self.late.is_empty()
+            || !self.ending.is_empty()
+            || self.inbox.has_notice()
+            || self.means.has_answer()
+    }
+
+    fn tell_late(&mut self, sink: &mut Sink<'_>) {
+        while !sink.is_full()
+            && let Some(completion) = self.late.pop_front()
+        {
+            sink.push(completion);
+        }
+    }
+
+    /// One completion of the device.
+    #[inline]
+    fn take(&mut self, seen: Seen, sink: &mut Sink<'_>) {
+        let place = seen.ticket.place();
+        let pair = self.pairs.get_mut(usize::from(place.index));
+        let Some(pair) = pair.filter(|pair| pair.place == place) else {
+            self.counts.stale += 1;
+            return;
+        };
+        let number = seen.ticket.number();
+        let error = if seen.status == rdma::IBV_WC_SUCCESS {
+            None
+        } else {
+            Some(status::work_error(seen.status))
+        };
+        if !seen.ticket.is_receive() {
+            if pair.sends.has(number) {
+                self.settling = Some(Settling {
+                    place,
+                    number,
+                    error,
+                });
+            } else {
+                self.counts.stale += 1;
+            }
+            return;
+        }
+        if !pair.receives.has(number) {
+            self.counts.stale += 1;
+            return;
+        }
+        debug_assert_eq!(
+            number,
+            pair.receives.first_number(),
+            "receives are in order"
+        );
+        let id = pair.receives.pop().unwrap_or_default();
+        let (token, forgotten) = (pair.token, pair.forgotten);
+        let outcome = match error {
+            None => Outcome::Received {
+                len: seen.len,
+                invalidated: seen.invalidated,
+            },
+            Some(error) => {
+                self.fail(place);
+                Outcome::Failed(receive_error(error))
+            }
+        };
+        if !forgotten {
+            sink.push(Completion { token, id, outcome });
+        }
+    }
+
+    /// Tells of all sends that a completion speaks for, as far as there is room.
+    #[inline]
+    fn settle(&mut self, settling: Settling, sink: &mut Sink<'_>) {
+        let Settling {
+            place,
+            number,
+            error,
+        } = settling;
+        let pair = self.pairs.get_mut(usize::from(place.index));
+        let Some(pair) = pair.filter(|pair| pair.place == place) else {
+            self.settling = None;
+            return;
+        };
+        while pair.sends.has(number) {
+            if sink.is_full() {
+                return;
+            }
+            let last = pair.sends.first_number() == number;
+            let error = error.filter(|_| last);
+            let Some(entry) = pair.settle_one() else {
+                break;
+            };
+            if let Then::Release(window) = entry.then
+                && error.is_none()
+                && let Means::Windows(windows) = &mut self.means
+            {
+                windows.release(window);
+            }
+            if entry.then != Then::Nothing && !pair.forgotten {
+                sink.push(Completion {
+                    token: pair.token,
+                    id: entry.id,
+                    outcome: error.map_or(Outcome::Done, Outcome::Failed),
+                });
+            }
+        }
+        if pair.starved && pair.phase.is_live() {
+            if sink.is_full() {
+                return;
+            }
+            pair.starved = false;
+            sink.push(Completion {
+                token: pair.token,
+                id: WorkId(0),
+                outcome: Outcome::Room,
+            });
+        }
+        self.settling = None;
+        if let Some(error) = error {
+            self.counts.count(error);
+            self.fail(place);
+        }
+    }
+
+    /// Whether nothing that matters to the engine is with the device any more.
+    pub(super) fn is_flushed(&self, place: Place) -> bool {
+        self.pairs
+            .get(usize::from(place.index))
+            .is_some_and(|pair| {
+                pair.phase == Phase::Failing && pair.told == 0 && pair.receives.is_empty()
+            })
+    }
+}
+
+/// A receive fails because the connection ends, or because the message was too long for it.
+fn receive_error(error: WorkError) -> WorkError {
+    match error {
+        WorkError::LocalLength => WorkError::LocalLength,
+        _ => WorkError::Flushed,
+    }
+}

@@ -13,11 +13,9 @@ fn main() -> anyhow::Result<()> {
     let (calls, depth, connections) = match numbers.as_deref() {
         Ok(&[calls]) => (calls, 1, 1),
         Ok(&[calls, depth @ 1..=1024]) => (calls, u16::try_from(depth)?, 1),
-        Ok(&[calls, depth @ 1..=1024, connections @ 1..=10_000]) => (
-            calls,
-            u16::try_from(depth)?,
-            usize::try_from(connections)?,
-        ),
+        Ok(&[calls, depth @ 1..=1024, connections @ 1..=10_000]) => {
+            (calls, u16::try_from(depth)?, usize::try_from(connections)?)
+        }
         _ => anyhow::bail!("usage: null_calls COUNT [DEPTH [CONNECTIONS]]"),
     };
     let wanted = Wanted {

@@ -1,6 +1,7 @@
 //! Makes a fixed number of NULL calls, requester, responder and memory fabric on one thread, for
-//! counting instructions: `valgrind --tool=callgrind null_calls COUNT [DEPTH]`. One call at a time
-//! unless DEPTH says otherwise.
+//! counting instructions: `valgrind --tool=callgrind null_calls COUNT [DEPTH [CONNECTIONS]]`. One
+//! call at a time on one connection unless told otherwise. With a thousand connections and
+//! `--cache-sim=yes` it is cache misses that are worth counting.
 
 use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Wanted};
@@ -9,15 +10,18 @@ use rpcrdma_wire::Version;
 
 fn main() -> anyhow::Result<()> {
     let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|arg| arg.parse()).collect();
-    let (calls, depth) = match numbers.as_deref() {
-        Ok(&[calls]) => (calls, 1),
-        Ok(&[calls, depth @ 1..=1024]) => (calls, u16::try_from(depth)?),
-        _ => anyhow::bail!("usage: null_calls COUNT [DEPTH]"),
+    let (calls, depth, connections) = match numbers.as_deref() {
+        Ok(&[calls]) => (calls, 1, 1),
+        Ok(&[calls, depth @ 1..=1024]) => (calls, u16::try_from(depth)?, 1),
+        Ok(&[calls, depth @ 1..=1024, connections @ 1..=10_000]) => {
+            (calls, u16::try_from(depth)?, usize::try_from(connections)?)
+        }
+        _ => anyhow::bail!("usage: null_calls COUNT [DEPTH [CONNECTIONS]]"),
     };
     let wanted = Wanted {
         workload: Workload::Null,
         depth,
-        connections: 1,
+        connections,
         lcores: 1,
         version: Version::Two,
     };

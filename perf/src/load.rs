@@ -210,7 +210,7 @@ impl Load {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn answered<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId) {
         let now = self.clock.raw();
         let right = match conn.reply(slot) {
@@ -222,7 +222,7 @@ impl Load {
     }
 
     /// A Call is over: counts it and, unless stopping, makes the next one.
-    #[inline]
+    #[inline(always)]
     fn over<'m>(
         &mut self,
         conn: &mut Connection,

@@ -31,6 +31,8 @@ impl Connection {
     pub fn answer<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: Reply<'_>) -> Event {
         let over = self.phase.is_over();
         let limit = self.peer.receive_bytes;
+        let version = self.version.unwrap_or(Version::One);
+        let grant = self.responder.grant();
         let serving = self
             .responder
             .slots
@@ -44,70 +46,41 @@ impl Connection {
             reply.memory.into_iter().for_each(|span| io.release(span));
             return self.abandon(io, slot, true);
         }
-        call.memory = [reply.memory, None];
+        call.memory[0] = reply.memory;
         if over {
             self.end_serve(io, slot);
             self.look_again();
             return Event::None;
         }
-        let parts = reply
-            .parts
-            .iter()
-            .map(|part| u64::from(part.span.len))
-            .sum::<u64>();
-        let total = parts
-            .saturating_add(reply.head.len() as u64)
-            .saturating_add(tail(reply.parts).into());
-        let plain = !call.chunked && total.saturating_add(PLAIN_BYTES as u64) <= limit.into();
         if call.step(ServeEvent::Answer).is_err() {
             return self.illegal(io);
         }
-        if plain && self.send_plain(io, slot, &reply) {
-            return Event::None;
+        let room = u64::from(limit).saturating_sub(PLAIN_BYTES as u64);
+        if !call.chunked && reply_bytes(&reply) <= room {
+            let sent = call.send_plain(io, slot, version, grant, &reply);
+            if self.settle_reply(io, slot, sent, false) {
+                return Event::None;
+            }
         }
         self.store(io, slot, &reply)
     }
 
-    /// The common case: no chunks, and it fits. False when there was no room to send it.
-    #[inline]
-    fn send_plain<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: &Reply<'_>) -> bool {
-        let Some(call) = self.responder.slots.get(slot) else {
-            return true;
-        };
-        let version = self.version.unwrap_or(Version::One);
-        let mut room = [0; PLAIN_BYTES];
-        let grant = self.responder.grant();
-        let header = emit_plain(&mut room, version, call.xid, grant, Direction::Reply);
-        let mut message = Gather::new();
-        message.push(Octets::Bytes(header));
-        if !reply.head.is_empty() {
-            message.push(Octets::Bytes(reply.head));
-        }
-        for part in reply.parts {
-            message.push(Octets::Span(part.span));
-        }
-        let tail = tail(reply.parts) as usize;
-        if tail > 0 {
-            message.push(Octets::Bytes([0; 3].get(..tail).unwrap_or_default()));
-        }
-        self.send_reply(io, slot, &message, None)
-    }
-
-    /// Posts a Reply's Send, then the receive its Call came in. False when it found no room.
+    /// A Reply's Send was tried. False when it found no room.
     ///
-    /// In this order a Send without room leaves the Call as it was. The grant is covered all the
-    /// same: one receive at a time is missing, and two more than the grant are posted.
-    #[inline]
-    fn send_reply<'m>(
+    /// The receive its Call came in is posted after it, so that a Send without room leaves the
+    /// Call as it was. The grant is covered all the same: one receive at a time is missing, and
+    /// two more than the grant are posted.
+    #[inline(always)]
+    fn settle_reply<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         slot: SlotId,
-        message: &[Octets<'_>],
-        invalidate: Option<Handle>,
+        sent: Result<Posted, Refused>,
+        invalidate: bool,
     ) -> bool {
-        match io.send(message, invalidate, work_id(Kind::Reply, slot)) {
+        match sent {
             Ok(posted) => {
-                self.sent(io, slot, posted, invalidate.is_some());
+                self.sent(io, slot, posted, invalidate);
                 true
             }
             Err(Refused::Busy) => false,
@@ -118,7 +91,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sent<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, posted: Posted, invalidate: bool) {
         count(&mut io.counters().replies_out);
         if invalidate {
@@ -132,17 +105,31 @@ impl Connection {
             self.illegal(io);
             return;
         }
-        let pending = u16::from(posted == Posted::Pending);
-        call.replying = call.replying.saturating_add(pending);
-        let (held, done) = (call.held.take(), call.replying == 0);
+        if posted == Posted::Pending {
+            call.replying = call.replying.saturating_add(1);
+        }
+        if call.replying == 0 {
+            self.take_apart(io, slot);
+        } else {
+            self.linger(io, slot);
+        }
+        self.end_if_quiet(io);
+    }
+
+    /// The Reply is on its way: its Call's receive is the fabric's again, its credit the peer's.
+    #[inline(never)]
+    fn linger<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
+        let Some(call) = self.responder.slots.get_mut(slot) else {
+            return;
+        };
+        let held = call.held.take();
+        if std::mem::take(&mut call.open) {
+            let xid = call.xid;
+            self.responder.answered(xid);
+        }
         if let Some(buffer) = held {
             self.repost(io, buffer);
         }
-        self.responder.answered(slot);
-        if done {
-            self.end_serve(io, slot);
-        }
-        self.end_if_quiet(io);
     }
 
     /// Keeps a Reply in its slot, then sends it in as many steps as it takes.
@@ -190,7 +177,7 @@ impl Connection {
             call.limit = self.peer.receive_bytes;
         }
         let limit = call.limit;
-        let Some(lists) = held_lists(io, call, &self.setup.limits) else {
+        let Some(lists) = held_lists(io, call, &self.receives, &self.setup.limits) else {
             return self.illegal(io);
         };
         let delivery = match deliver(version, limit, &call.parts, lists) {
@@ -233,7 +220,8 @@ impl Connection {
         if !delivery.long {
             message.extend(rest(&call.parts, delivery.reduced).map(Octets::Span));
         }
-        if !self.send_reply(io, slot, &message, invalidate) {
+        let sent = io.send(&message, invalidate, work_id(Kind::Reply, slot));
+        if !self.settle_reply(io, slot, sent, invalidate.is_some()) {
             self.responder.unsent(slot);
         }
     }
@@ -301,6 +289,44 @@ impl Connection {
         }
         Event::None
     }
+}
+
+impl Incoming {
+    /// The common case: no chunks, and it fits.
+    #[inline]
+    fn send_plain<'m>(
+        &self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        version: Version,
+        grant: u32,
+        reply: &Reply<'_>,
+    ) -> Result<Posted, Refused> {
+        let mut room = [0; PLAIN_BYTES];
+        let header = emit_plain(&mut room, version, self.xid, grant, Direction::Reply);
+        let mut message = Gather::new();
+        message.push(Octets::Bytes(header));
+        if !reply.head.is_empty() {
+            message.push(Octets::Bytes(reply.head));
+        }
+        for part in reply.parts {
+            message.push(Octets::Span(part.span));
+        }
+        let tail = tail(reply.parts) as usize;
+        if tail > 0 {
+            message.push(Octets::Bytes([0; 3].get(..tail).unwrap_or_default()));
+        }
+        io.send(&message, None, work_id(Kind::Reply, slot))
+    }
+}
+
+/// Octets of a Reply, the padding that may lack at its end included.
+#[inline]
+fn reply_bytes(reply: &Reply<'_>) -> u64 {
+    let parts = reply.parts.iter().map(|part| u64::from(part.span.len));
+    // A few lengths of 32 bits, and one of ordinary memory.
+    let bytes = parts.sum::<u64>().wrapping_add(reply.head.len() as u64);
+    bytes.wrapping_add(tail(reply.parts).into())
 }
 
 /// Posts the Writes of a Reply that are not posted yet. How many will complete, and whether all

@@ -86,6 +86,22 @@ pub enum Event {
     Closed,
 }
 
+impl Event {
+    /// It is about a Call: the upper layer's business alone.
+    #[inline]
+    #[must_use]
+    pub fn is_of_call(&self) -> bool {
+        match self {
+            Event::Call(_)
+            | Event::Reply(_)
+            | Event::Failed(..)
+            | Event::NeedsRoom { .. }
+            | Event::Cancelled(_) => true,
+            Event::None | Event::Property | Event::Lost(_) | Event::Closed => false,
+        }
+    }
+}
+
 /// Why a Call ended without a Reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallError {

@@ -7,7 +7,6 @@
 
 use crate::api::Event;
 use crate::connection::Connection;
-use crate::phase::Phase;
 use crate::receives::Buffer;
 use crate::work::Io;
 use rpcrdma_wire::Handle;
@@ -53,7 +52,13 @@ impl Connection {
             let Some(arrival) = self.deferred.0.pop_front() else {
                 return Event::None;
             };
-            let event = self.take_message(io, arrival);
+            let Arrival {
+                buffer,
+                len,
+                invalidated,
+            } = arrival;
+            let whole = self.receives.span(&buffer).first(len);
+            let event = self.take_message(io, buffer, whole, invalidated);
             if event != Event::None {
                 return event;
             }
@@ -66,11 +71,5 @@ impl Connection {
         while let Some(arrival) = self.deferred.0.pop_front() {
             self.receives.release(io, arrival.buffer);
         }
-    }
-
-    /// A message that comes before this side is told that the connection is established.
-    #[inline]
-    pub(crate) fn is_early(&self) -> bool {
-        self.phase == Phase::Adopted
     }
 }

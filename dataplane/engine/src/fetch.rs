@@ -9,6 +9,7 @@ use crate::connection::{Connection, count, count_bytes};
 use crate::ids::{Kind, work_id};
 use crate::layout::Layout;
 use crate::phase::{ServeEvent, ServePhase};
+use crate::receives::Receives;
 use crate::responder::{Incoming, held_header};
 use crate::work::{Io, Posted, Refused, Span, WorkError};
 use rpcrdma_wire::header::check_long;
@@ -26,7 +27,7 @@ impl Connection {
             self.responder.waiting.pop_front();
             return Event::None;
         };
-        let Some((reads, payload)) = held_reads(io, call, &limits) else {
+        let Some((reads, payload)) = held_reads(io, call, &self.receives, &limits) else {
             return self.illegal(io);
         };
         let inline = payload.map(|payload| u32::try_from(payload.len()).unwrap_or(u32::MAX));
@@ -117,8 +118,9 @@ impl Connection {
         reject: Reject,
     ) -> Event {
         let held = self.responder.slots.get_mut(slot).and_then(|call| {
-            let message = call.held.as_ref()?.span.first(call.message_bytes);
-            Some((call.held.take()?, message))
+            let buffer = call.held.take()?;
+            let message = self.receives.span(&buffer).first(call.message_bytes);
+            Some((buffer, message))
         });
         self.end_serve(io, slot);
         let Some((buffer, message)) = held else {
@@ -135,9 +137,10 @@ impl Connection {
 fn held_reads<'m>(
     io: &impl Io<'m>,
     call: &Incoming,
+    receives: &Receives,
     limits: &Limits,
 ) -> Option<(&'m [ReadSegment], Option<&'m [u8]>)> {
-    let header = held_header(io, call, limits)?;
+    let header = held_header(io, call, receives, limits)?;
     match header.body {
         Body::Msg(lists) => Some((lists.reads, Some(header.payload))),
         Body::NoMsg(lists) => Some((lists.reads, None)),

@@ -1,6 +1,7 @@
 //! What the requester and the responder need to know of the header of an RPC's message, beside
 //! its chunk lists.
 
+use crate::work::Span;
 use rpcrdma_wire::{Body, ChunkLists, Direction, Header, Plain, Version, WriteList, Xid};
 
 /// The chunk lists of a plain message. Their direction is looked at before, if at all.
@@ -22,35 +23,39 @@ pub(crate) struct Head {
     pub(crate) long: bool,
     /// Where the RPC message begins, octets from the start.
     pub(crate) header_bytes: u32,
-    /// Octets of the whole message.
-    pub(crate) message_bytes: u32,
+    /// The whole message.
+    pub(crate) whole: Span,
 }
 
 impl Head {
-    /// Of a plain message of `message_bytes` octets.
-    #[inline]
-    pub(crate) fn plain(plain: &Plain, message_bytes: u32) -> Self {
+    /// Of a plain message.
+    #[inline(always)]
+    pub(crate) fn plain(plain: &Plain, whole: Span) -> Self {
         Self {
             xid: plain.xid,
             version: plain.version,
             credits: plain.credits,
             long: false,
             header_bytes: plain.header_bytes,
-            message_bytes,
+            whole,
         }
     }
 
     /// Of any.
-    pub(crate) fn of(header: &Header<'_>) -> Self {
-        let octets = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        let header_bytes = octets(header.header_bytes);
+    pub(crate) fn of(header: &Header<'_>, whole: Span) -> Self {
         Self {
             xid: header.xid,
             version: header.version,
             credits: header.credits,
             long: matches!(header.body, Body::NoMsg(_)),
-            header_bytes,
-            message_bytes: header_bytes.saturating_add(octets(header.payload.len())),
+            header_bytes: u32::try_from(header.header_bytes).unwrap_or(u32::MAX),
+            whole,
         }
+    }
+
+    /// The RPC message, or what of it is inline.
+    #[inline]
+    pub(crate) fn body(&self) -> Span {
+        self.whole.skip(self.header_bytes)
     }
 }

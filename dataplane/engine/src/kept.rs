@@ -80,6 +80,7 @@ impl Connection {
     /// Keeps the Reply in `slot` for a retry, or remembers that there is none to keep.
     pub(crate) fn keep<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
         let most = self.setup.kept_bytes;
+        self.responder.wary = true;
         let Some(call) = self.responder.slots.get(slot) else {
             return;
         };

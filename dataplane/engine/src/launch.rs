@@ -19,14 +19,48 @@ type Exposed = ArrayVec<Segment, MAX_SEGMENTS>;
 /// A Call's gather list: header, parts, padding of the last item.
 type Gather<'a> = ArrayVec<Octets<'a>, { MAX_PARTS + 2 }>;
 
-impl Connection {
-    /// The version and the longest message for the next Call.
+/// What holds for the next Call to be sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    version: Version,
+    /// The longest message, octets.
+    limit: u32,
+    /// The credits to ask for.
+    credits: u32,
+    /// The longest segment to offer, octets.
+    segment_bytes: u32,
+}
+
+impl Terms {
+    /// A Call of so many octets goes into one message, behind a header without chunks.
     #[inline]
-    fn terms(&self) -> (Version, u32) {
-        (
-            self.version.unwrap_or(self.setup.version_max),
-            self.peer.receive_bytes,
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        bytes <= u64::from(self.limit).saturating_sub(PLAIN_BYTES as u64)
+    }
+
+    /// How such a Call is to be laid out; `None` where no message can carry it.
+    fn outline(&self, parts: &[Part], results: &[Span], reply: Option<Span>) -> Option<Outline> {
+        Outline::of(
+            self.version,
+            self.limit,
+            self.segment_bytes,
+            parts,
+            results,
+            reply,
         )
+    }
+}
+
+impl Connection {
+    /// The terms of now.
+    #[inline]
+    pub(crate) fn terms(&self) -> Terms {
+        Terms {
+            version: self.version.unwrap_or(self.setup.version_max),
+            limit: self.peer.receive_bytes,
+            credits: self.requester.wanted(),
+            segment_bytes: self.setup.segment_bytes,
+        }
     }
 
     /// The peer takes such a Call. What goes forward it must take; of backward Calls version one
@@ -36,13 +70,12 @@ impl Connection {
         if self.setup.side == Side::Client {
             return true;
         }
-        let (version, limit) = self.terms();
-        let takes = match version {
+        let terms = self.terms();
+        let takes = match terms.version {
             Version::One => BackwardRequests::Inline,
             Version::Two => self.peer.backward,
         };
-        let segment_bytes = self.setup.segment_bytes;
-        let outline = || Outline::of(version, limit, segment_bytes, parts, results, reply);
+        let outline = || terms.outline(parts, results, reply);
         let inline = || outline().is_some_and(|outline| outline.shape == Shape::Inline);
         match takes {
             BackwardRequests::None => false,
@@ -52,14 +85,12 @@ impl Connection {
     }
 
     /// Sends the Call in `slot`, or leaves everything as it was.
-    #[inline]
     pub(crate) fn launch<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Result<(), Refused> {
-        let (version, limit) = self.terms();
-        let credits = self.requester.wanted();
+        let terms = self.terms();
         let Some(call) = self.requester.slots.get_mut(slot) else {
             return Err(Refused::Unsupported);
         };
-        if call.live != 0 || call.busy != 0 {
+        if !call.is_quiet() {
             // What the last attempt exposed comes back first: else a Call that finds too few
             // windows would take and return them for ever.
             return match self.retire_all(io, slot) {
@@ -67,13 +98,12 @@ impl Connection {
                 false => Err(Refused::Busy),
             };
         }
-        let plain_bytes = call.bytes.saturating_add(PLAIN_BYTES as u64);
-        if call.results.is_empty() && call.reply.is_none() && plain_bytes <= limit.into() {
-            let posted = call.send_plain(io, slot, version, credits)?;
+        if call.is_plain(&terms) {
+            let posted = call.send_plain(io, slot, &terms)?;
             self.posted(posted);
             return Ok(());
         }
-        self.launch_planned(io, slot, version, limit)
+        self.launch_planned(io, slot, &terms)
     }
 
     /// A Call that is not plainly short.
@@ -82,8 +112,7 @@ impl Connection {
         &mut self,
         io: &mut impl Io<'m>,
         slot: SlotId,
-        version: Version,
-        limit: u32,
+        terms: &Terms,
     ) -> Result<(), Refused> {
         let Some(call) = self.requester.slots.get(slot) else {
             return Err(Refused::Unsupported);
@@ -92,106 +121,68 @@ impl Connection {
         if !self.peer_takes(parts, results, reply) {
             return Err(Refused::Unsupported);
         }
-        let segment_bytes = self.setup.segment_bytes;
-        let outline = Outline::of(version, limit, segment_bytes, parts, results, reply)
+        let outline = terms
+            .outline(parts, results, reply)
             .ok_or(Refused::Unsupported)?;
-        self.launch_chunked(io, slot, version, outline)
+        self.launch_chunked(io, slot, terms, outline)
     }
 
+    /// Exposes what the outline says, sends the Call, and takes the exposures back where that
+    /// cannot be done.
     fn launch_chunked<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         slot: SlotId,
-        version: Version,
+        terms: &Terms,
         outline: Outline,
     ) -> Result<(), Refused> {
-        let credits = self.requester.wanted();
-        let segment_bytes = self.setup.segment_bytes;
-        let name_one = self.setup.remote_invalidate && version == Version::Two;
+        let name_one = self.setup.remote_invalidate && terms.version == Version::Two;
         let Some(call) = self.requester.slots.get_mut(slot) else {
             return Err(Refused::Unsupported);
         };
         let runs = runs(&call.parts, outline.shape != Shape::Inline);
         let mut exposed = Exposed::new();
-        if let Err(refused) =
-            expose_all(io, call, &runs, outline.shape, segment_bytes, &mut exposed)
-        {
-            self.take_back(io, slot, &exposed);
-            return Err(refused);
-        }
-        call.named = if name_one { choose(&exposed) } else { None };
-        let mut octets = [0; HEADER_BYTES];
-        let mut header = Emitter::new(&mut octets);
-        let procedure = match outline.shape {
-            Shape::Long => Procedure::NoMsg,
-            Shape::Inline | Shape::Reduced => Procedure::Msg,
-        };
-        header.start(version, call.xid, credits, procedure);
-        header.direction(Direction::Call, call.named);
-        emit_lists(
-            &mut header,
-            call,
-            &runs,
-            outline.shape,
-            segment_bytes,
-            &exposed,
-        );
-        let Some(len) = header.finish() else {
-            self.take_back(io, slot, &exposed);
-            return Err(Refused::Unsupported);
-        };
-        debug_assert_eq!(
-            len, outline.header_bytes,
-            "a header of another size than planned"
-        );
-
-        let mut message = Gather::new();
-        message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
-        if outline.shape != Shape::Long {
-            let inline = runs.iter().filter(|run| !run.item);
-            message.extend(inline.map(|run| Octets::Span(run.span)));
-        }
-        if outline.shape == Shape::Inline {
-            push_tail(&mut message, &call.parts);
-        }
-        match io.send(&message, None, work_id(Kind::Call, slot)) {
+        let sent = expose_all(io, call, &runs, outline.shape, terms, &mut exposed).and_then(|()| {
+            call.named = if name_one { choose(&exposed) } else { None };
+            call.send_chunked(io, slot, terms, outline, &runs, &exposed)
+        });
+        // Without a Send nobody was told of them. What finds no room to be ended now is ended
+        // before the next attempt.
+        call.keep_exposed(&exposed);
+        match sent {
             Ok(posted) => {
-                call.keep_exposed(&exposed);
-                call.busy = call.busy.saturating_add((posted == Posted::Pending).into());
                 let made = exposed.len() as u64;
                 io.counters().exposures = io.counters().exposures.wrapping_add(made);
                 self.posted(posted);
                 Ok(())
             }
             Err(refused) => {
-                self.take_back(io, slot, &exposed);
+                self.retire_all(io, slot);
                 Err(refused)
             }
         }
-    }
-
-    /// Ends exposures made for a Call that could not be sent after all: nobody was told of them.
-    /// What finds no room stays in the slot and is ended before the next attempt.
-    fn take_back<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, exposed: &Exposed) {
-        let Some(call) = self.requester.slots.get_mut(slot) else {
-            return;
-        };
-        call.keep_exposed(exposed);
-        self.retire_all(io, slot);
     }
 }
 
 impl Outgoing {
     /// The common case: a short Call, and a short Reply expected.
     #[inline]
-    fn send_plain<'m>(
+    pub(crate) fn is_plain(&self, terms: &Terms) -> bool {
+        self.results.is_empty() && self.reply.is_none() && terms.has_room_for(self.bytes)
+    }
+
+    /// Sends a plain Call.
+    #[inline(always)]
+    pub(crate) fn send_plain<'m>(
         &mut self,
         io: &mut impl Io<'m>,
         slot: SlotId,
-        version: Version,
-        credits: u32,
+        terms: &Terms,
     ) -> Result<Posted, Refused> {
         let mut room = [0; PLAIN_BYTES];
+        let Terms {
+            version, credits, ..
+        } = *terms;
         let header = emit_plain(&mut room, version, self.xid, credits, Direction::Call);
         let mut message = Gather::new();
         message.push(Octets::Bytes(header));
@@ -201,8 +192,63 @@ impl Outgoing {
         push_tail(&mut message, &self.parts);
         self.named = None;
         let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
-        self.busy = self.busy.saturating_add((posted == Posted::Pending).into());
+        if posted == Posted::Pending {
+            self.busy = self.busy.saturating_add(1);
+        }
         Ok(posted)
+    }
+
+    /// Sends a Call with chunks, all of them exposed.
+    fn send_chunked<'m>(
+        &mut self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        terms: &Terms,
+        outline: Outline,
+        runs: &[Run],
+        exposed: &Exposed,
+    ) -> Result<Posted, Refused> {
+        let mut octets = [0; HEADER_BYTES];
+        let header = self.emit(&mut octets, terms, outline, runs, exposed)?;
+        let mut message = Gather::new();
+        message.push(Octets::Bytes(header));
+        if outline.shape != Shape::Long {
+            let inline = runs.iter().filter(|run| !run.item);
+            message.extend(inline.map(|run| Octets::Span(run.span)));
+        }
+        if outline.shape == Shape::Inline {
+            push_tail(&mut message, &self.parts);
+        }
+        let posted = io.send(&message, None, work_id(Kind::Call, slot))?;
+        if posted == Posted::Pending {
+            self.busy = self.busy.saturating_add(1);
+        }
+        Ok(posted)
+    }
+
+    /// The header of a Call with chunks, in `octets`.
+    fn emit<'o>(
+        &self,
+        octets: &'o mut [u8],
+        terms: &Terms,
+        outline: Outline,
+        runs: &[Run],
+        exposed: &Exposed,
+    ) -> Result<&'o [u8], Refused> {
+        let mut header = Emitter::new(octets);
+        let procedure = match outline.shape {
+            Shape::Long => Procedure::NoMsg,
+            Shape::Inline | Shape::Reduced => Procedure::Msg,
+        };
+        header.start(terms.version, self.xid, terms.credits, procedure);
+        header.direction(Direction::Call, self.named);
+        emit_lists(&mut header, self, runs, outline.shape, terms, exposed);
+        let len = header.finish().ok_or(Refused::Unsupported)?;
+        debug_assert_eq!(
+            len, outline.header_bytes,
+            "a header of another size than planned"
+        );
+        Ok(octets.get(..len).unwrap_or_default())
     }
 
     /// Remembers what is exposed for this Call.
@@ -230,7 +276,7 @@ fn expose_all<'m>(
     call: &Outgoing,
     runs: &[Run],
     shape: Shape,
-    segment_bytes: u32,
+    terms: &Terms,
     exposed: &mut Exposed,
 ) -> Result<(), Refused> {
     let reads = runs
@@ -243,7 +289,7 @@ fn expose_all<'m>(
         .chain(&call.reply)
         .map(|&span| (span, Access::Write));
     for (span, access) in reads.chain(results) {
-        for piece in pieces(span, segment_bytes) {
+        for piece in pieces(span, terms.segment_bytes) {
             let segment = io.expose(piece, access)?;
             exposed
                 .try_push(segment)
@@ -276,7 +322,7 @@ fn emit_lists(
     call: &Outgoing,
     runs: &[Run],
     shape: Shape,
-    segment_bytes: u32,
+    terms: &Terms,
     exposed: &Exposed,
 ) {
     let mut rest: &[Segment] = exposed;
@@ -287,17 +333,23 @@ fn emit_lists(
     };
     for run in runs.iter().filter(|run| by_read(run, shape)) {
         let position = if run.item { run.position } else { 0 };
-        for segment in take(segments(run.span.len, segment_bytes)) {
+        for segment in take(segments(run.span.len, terms.segment_bytes)) {
             header.read(position, *segment);
         }
     }
     header.end_reads();
     for span in &call.results {
-        header.write_chunk(take(segments(span.len, segment_bytes)).iter().copied());
+        header.write_chunk(
+            take(segments(span.len, terms.segment_bytes))
+                .iter()
+                .copied(),
+        );
     }
     header.end_writes();
-    let reply = call
-        .reply
-        .map(|span| take(segments(span.len, segment_bytes)).iter().copied());
+    let reply = call.reply.map(|span| {
+        take(segments(span.len, terms.segment_bytes))
+            .iter()
+            .copied()
+    });
     header.reply_chunk(reply);
 }

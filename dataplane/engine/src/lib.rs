@@ -25,8 +25,10 @@ pub mod counters;
 pub mod phase;
 pub mod work;
 
+mod admission;
 mod answer;
 mod api;
+mod arrivals;
 mod connection;
 mod deferred;
 mod delivery;

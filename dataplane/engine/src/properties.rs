@@ -63,6 +63,7 @@ pub struct Decision {
 
 /// Positions of the two known properties in a REQPROP, and how many it held.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 struct Asked {
     xid: Option<Xid>,
     count: u32,
@@ -73,8 +74,60 @@ struct Asked {
     before: u32,
 }
 
+/// What becomes of one change that the peer asked for: rejected, where nothing is said.
+#[derive(Clone, Copy)]
+struct Ruling<T> {
+    /// Its position in the request.
+    at: u32,
+    /// The value from now on.
+    now: Option<T>,
+    /// It is another one than was asked for.
+    other: bool,
+}
+
+impl<T: Copy> Ruling<T> {
+    /// By what was asked, at a position, and what was decided.
+    fn of(at: Option<u32>, wanted: Option<T>, verdict: Verdict<T>) -> Self {
+        let (now, other) = match verdict {
+            Verdict::Done => (wanted, false),
+            Verdict::Other(value) => (Some(value), true),
+            Verdict::Rejected => (None, false),
+        };
+        Self {
+            at: at.unwrap_or_default(),
+            // What was not asked for is not answered.
+            now: now.filter(|_| at.is_some()),
+            other,
+        }
+    }
+
+    /// The same, rejected where the value cannot be.
+    fn filter(self, possible: impl FnOnce(&T) -> bool) -> Self {
+        Self {
+            now: self.now.filter(possible),
+            ..self
+        }
+    }
+
+    /// The value that the answer has to name.
+    fn named(self) -> Option<T> {
+        self.now.filter(|_| self.other)
+    }
+
+    /// Its bit in the subset of what was done as asked, or, with `other`, got another value.
+    fn bit(self, other: bool) -> u32 {
+        match self.now {
+            Some(_) if self.other == other => bit(self.at),
+            _ => 0,
+        }
+    }
+}
+
 /// The property side of one connection.
+#[repr(C)]
 pub(crate) struct Properties {
+    /// Our REQPROP that is out. In front: each Call we make looks at its xid.
+    asking: Asked,
     /// Our RBSIZ and BRS, as the peer knows them.
     announced_bytes: u32,
     backward: BackwardRequests,
@@ -84,8 +137,6 @@ pub(crate) struct Properties {
     said: bool,
     /// The peer's properties that may change.
     peer_may_change: (bool, bool),
-    /// Our REQPROP that is out.
-    asking: Asked,
     /// The peer's REQPROP that waits for a decision.
     asked: Asked,
     /// What the control thread has not taken, at most one of each kind.
@@ -262,55 +313,31 @@ impl Connection {
             return false;
         };
         let sizes = RBSIZ_LEAST..=self.setup.receive_bytes;
-        let mut done = 0u32;
-        let mut other = Values::default();
-        let mut now = Values::default();
-        match (
+        let receive_bytes = Ruling::of(
             asked.receive_bytes,
             asked.wanted.receive_bytes,
             decision.receive_bytes,
-        ) {
-            (Some(at), Some(bytes), Verdict::Done) if sizes.contains(&bytes) => {
-                done |= bit(at);
-                now.receive_bytes = Some(bytes);
-            }
-            (Some(_), _, Verdict::Other(bytes)) if sizes.contains(&bytes) => {
-                other.receive_bytes = Some(bytes);
-                now.receive_bytes = Some(bytes);
-            }
-            _ => {}
-        }
-        match (asked.backward, asked.wanted.backward, decision.backward) {
-            (Some(at), Some(value), Verdict::Done) => {
-                done |= bit(at);
-                now.backward = Some(value);
-            }
-            (Some(_), _, Verdict::Other(value)) => {
-                other.backward = Some(value);
-                now.backward = Some(value);
-            }
-            _ => {}
-        }
-        let in_other = [
-            asked
-                .receive_bytes
-                .filter(|_| other.receive_bytes.is_some()),
-            asked.backward.filter(|_| other.backward.is_some()),
-        ];
-        let others = in_other
-            .iter()
-            .flatten()
-            .fold(0, |bits, &at| bits | bit(at));
-        let all = if asked.count >= 32 {
-            u32::MAX
-        } else {
-            bit(asked.count).wrapping_sub(1)
+        )
+        .filter(|bytes| sizes.contains(bytes));
+        let backward = Ruling::of(asked.backward, asked.wanted.backward, decision.backward);
+        self.take_values(Values {
+            receive_bytes: receive_bytes.now,
+            backward: backward.now,
+        });
+        let other = Values {
+            receive_bytes: receive_bytes.named(),
+            backward: backward.named(),
         };
-        self.take_values(now);
+        let done = receive_bytes.bit(false) | backward.bit(false);
+        let all = match asked.count {
+            32.. => u32::MAX,
+            count => bit(count).wrapping_sub(1),
+        };
+        let others = receive_bytes.bit(true) | backward.bit(true);
+        let rejected = all & !done & !others;
         let mut octets = [0; 160];
         let mut values = [(0, [0; 4]); 2];
         let set = lay_out(other, &mut values);
-        let rejected = all & !done & !others;
         let credits = self.requester.wanted();
         let len = emit::emit_resprop(&mut octets, xid, credits, [done], [rejected], set);
         self.send_property(io, &octets, len)
@@ -347,7 +374,7 @@ impl Connection {
         loop {
             self.properties.next_xid = self.properties.next_xid.wrapping_add(1);
             let xid = Xid(self.properties.next_xid);
-            if self.requester.xids.find(xid).is_none() {
+            if self.requester.xids.seek(xid).slot.is_none() {
                 return xid;
             }
         }

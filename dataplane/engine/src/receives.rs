@@ -28,8 +28,6 @@ struct Place {
 #[must_use = "a receive buffer is held, posted again or given back"]
 pub(crate) struct Buffer {
     index: u16,
-    /// Its memory.
-    pub(crate) span: Span,
 }
 
 /// All receive buffers of a connection.
@@ -63,7 +61,7 @@ impl Receives {
     }
 
     /// Posts the held buffer at `index`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post<'m>(&mut self, io: &mut impl Io<'m>, index: u16) -> Result<(), Refused> {
         let place = self.places.get_mut(usize::from(index));
         let Some(place) = place.filter(|place| place.state == State::Held) else {
@@ -84,18 +82,22 @@ impl Receives {
         self.post(io, buffer.index).map_err(|_| buffer)
     }
 
-    /// A posted buffer came back.
+    /// A posted buffer came back: the right to it, and its memory.
     #[inline]
-    pub(crate) fn completed(&mut self, index: u16) -> Option<Buffer> {
+    pub(crate) fn completed(&mut self, index: u16) -> Option<(Buffer, Span)> {
         let place = self.places.get_mut(usize::from(index))?;
         if place.state != State::Posted {
             return None;
         }
         place.state = State::Held;
-        Some(Buffer {
-            index,
-            span: place.span,
-        })
+        Some((Buffer { index }, place.span))
+    }
+
+    /// The memory of a held buffer.
+    #[inline]
+    pub(crate) fn span(&self, buffer: &Buffer) -> Span {
+        let place = self.places.get(usize::from(buffer.index));
+        place.map_or(Span::default(), |place| place.span)
     }
 
     /// Gives a held buffer's memory back to the pool.
@@ -103,7 +105,7 @@ impl Receives {
         if let Some(place) = self.places.get_mut(usize::from(buffer.index)) {
             place.state = State::Absent;
             self.present = self.present.saturating_sub(1);
-            io.release(buffer.span);
+            io.release(place.span);
         }
     }
 

@@ -8,21 +8,13 @@ use crate::phase::{CallEvent, CallPhase};
 use crate::receives::Buffer;
 use crate::requester::{Outgoing, Requester, Then};
 use crate::work::{Io, Span};
+use crate::xids::Sought;
 use rpcrdma_wire::rpc::{self, MessageType};
 use rpcrdma_wire::segment::RawSegment;
 use rpcrdma_wire::{ChunkLists, ErrorBody, Handle, Header, Version, Xid};
 
 /// The chunk lists of a Reply are not those of its Call.
 struct Mismatch;
-
-impl Requester {
-    /// The Call in flight with this xid.
-    #[inline]
-    fn waiting_call(&mut self, xid: Xid) -> Option<(SlotId, &mut Outgoing)> {
-        let (slot, call) = self.slots.at_mut(self.xids.find(xid)?)?;
-        matches!(call.phase, CallPhase::Sent | CallPhase::Forsaken).then_some((slot, call))
-    }
-}
 
 impl Connection {
     #[inline(always)]
@@ -35,7 +27,7 @@ impl Connection {
         invalidated: Option<Handle>,
     ) -> Event {
         let segment_bytes = self.setup.segment_bytes;
-        let Some((slot, call)) = self.requester.waiting_call(head.xid) else {
+        let Some((sought, slot, call)) = waiting_call(&mut self.requester, head.xid) else {
             return self.drop_reply(io, buffer, invalidated);
         };
         if let Some(handle) = invalidated {
@@ -53,10 +45,7 @@ impl Connection {
                 call.body = if head.long {
                     call.reply.unwrap_or_default().first(reply_bytes)
                 } else {
-                    buffer
-                        .span
-                        .first(head.message_bytes)
-                        .skip(head.header_bytes)
+                    head.body()
                 };
             }
             Err(Mismatch) => {
@@ -67,15 +56,26 @@ impl Connection {
             }
         }
         call.open = false;
-        if head.long {
-            self.repost(io, buffer);
-        } else {
-            call.held = Some(buffer);
-        }
-        self.requester.xids.remove(head.xid);
+        let spare = match head.long {
+            true => Some(buffer),
+            false => {
+                call.held = Some(buffer);
+                None
+            }
+        };
+        let at_once = call.answer_at_once();
+        self.requester.xids.clear(sought);
         self.requester.answered();
         self.requester.grant(head.credits);
-        let event = self.settle_call(io, slot, Then::Deliver);
+        if let Some(buffer) = spare {
+            self.repost(io, buffer);
+        }
+        let event = if at_once {
+            count(&mut io.counters().replies_in);
+            Event::Reply(slot)
+        } else {
+            self.settle_call(io, slot, Then::Deliver)
+        };
         self.pump(io);
         event
     }
@@ -127,7 +127,7 @@ impl Connection {
             self.look_again();
             return Event::None;
         }
-        let Some((slot, _)) = self.requester.waiting_call(header.xid) else {
+        let Some((_, slot, _)) = waiting_call(&mut self.requester, header.xid) else {
             count(&mut io.counters().strays);
             return Event::None;
         };
@@ -151,10 +151,32 @@ impl Connection {
 }
 
 impl Outgoing {
+    /// With a Reply that is held, and nothing to be ended first, the Call is answered and the
+    /// Reply can go up in the same step. False where there is more to do.
+    #[inline]
+    fn answer_at_once(&mut self) -> bool {
+        self.is_quiet()
+            && self.held.is_some()
+            && self.then == Then::Deliver
+            && self.step(CallEvent::Answer).is_ok()
+            && self.step(CallEvent::Deliver).is_ok()
+    }
+
     /// What is in the memory for a long Reply is a Reply to this Call.
     #[inline(never)]
     fn is_answered_at_length<'m>(&self, io: &impl Io<'m>) -> bool {
         rpc::peek(io.octets(self.body)) == Some((self.xid, MessageType::Reply))
+    }
+}
+
+/// The Call in flight with this xid, and where that is in the table.
+#[inline]
+fn waiting_call(requester: &mut Requester, xid: Xid) -> Option<(Sought, SlotId, &mut Outgoing)> {
+    let sought = requester.xids.seek(xid);
+    let (slot, call) = requester.slots.at_mut(sought.slot?)?;
+    match call.phase {
+        CallPhase::Sent | CallPhase::Forsaken => Some((sought, slot, call)),
+        _ => None,
     }
 }
 

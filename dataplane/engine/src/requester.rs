@@ -37,30 +37,32 @@ pub(crate) enum Then {
     Requeue,
 }
 
-/// One Call this side makes.
+/// One Call this side makes. Laid out by hand: what each Call needs, then what those with chunks
+/// need.
+#[repr(C)]
 pub(crate) struct Outgoing {
     pub(crate) phase: CallPhase,
-    pub(crate) then: Then,
-    pub(crate) xid: Xid,
     /// Its xid is in the table of those in flight.
     pub(crate) open: bool,
-    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
-    /// Octets of the whole Call, padding included.
-    pub(crate) bytes: u64,
-    pub(crate) results: ArrayVec<Span, MAX_RESULTS>,
-    pub(crate) reply: Option<Span>,
-    /// Handles given to the peer for this Call.
-    pub(crate) exposures: ArrayVec<Handle, MAX_SEGMENTS>,
-    /// Which of them are still in force, by place.
-    pub(crate) live: u32,
     /// Work that has not completed and uses this Call's memory: its Send, and retirements.
     pub(crate) busy: u8,
-    /// The handle the peer may invalidate (version two 6.2.3).
-    pub(crate) named: Option<Handle>,
     /// The receive buffer with the Reply.
     pub(crate) held: Option<Buffer>,
+    pub(crate) xid: Xid,
+    pub(crate) then: Then,
+    /// Which of the exposures are still in force, by place.
+    pub(crate) live: u32,
+    /// Octets of the whole Call, padding included.
+    pub(crate) bytes: u64,
     pub(crate) body: Span,
+    pub(crate) reply: Option<Span>,
+    pub(crate) results: ArrayVec<Span, MAX_RESULTS>,
     pub(crate) written: [Option<u32>; MAX_RESULTS],
+    pub(crate) parts: ArrayVec<Part, MAX_PARTS>,
+    /// The handle the peer may invalidate (version two 6.2.3).
+    pub(crate) named: Option<Handle>,
+    /// Handles given to the peer for this Call.
+    pub(crate) exposures: ArrayVec<Handle, MAX_SEGMENTS>,
 }
 
 impl Outgoing {
@@ -92,14 +94,22 @@ impl Outgoing {
         self.open = true;
         self.bytes = bytes;
         self.parts.clear();
-        for &part in call.parts {
-            self.parts.push(part);
-        }
         self.results.clear();
-        for &result in call.results {
-            self.results.push(result);
+        match (call.parts, call.results) {
+            // Most are in one piece.
+            (&[part], []) => self.parts.push(part),
+            (parts, results) => {
+                self.parts.extend(parts.iter().copied());
+                self.results.extend(results.iter().copied());
+            }
         }
         self.reply = call.reply;
+    }
+
+    /// Nothing of it is exposed, and no device works on its memory.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.live == 0 && self.busy == 0
     }
 
     /// Moves the Call. A step that must not happen leaves it where it is, and is an error.
@@ -111,17 +121,20 @@ impl Outgoing {
 }
 
 /// All Calls this side makes on one connection.
+#[repr(C)]
 pub(crate) struct Requester {
     pub(crate) slots: Slots<Outgoing>,
     pub(crate) xids: Xids,
-    /// Slots in phase `Queued`, in order.
-    queue: VecDeque<u16>,
+    /// Calls at a time, at most: what this side asks for.
+    wanted: u32,
     /// What the peer last granted, one at least.
     granted: u32,
     /// Calls sent and not answered.
     in_flight: u32,
     /// A retirement was refused for want of room.
     pub(crate) retire_again: bool,
+    /// Slots in phase `Queued`, in order.
+    queue: VecDeque<u16>,
 }
 
 impl Requester {
@@ -130,6 +143,7 @@ impl Requester {
             slots: Slots::new(count, Outgoing::empty),
             xids: Xids::new(count),
             queue: VecDeque::with_capacity(usize::from(count)),
+            wanted: count.into(),
             granted: 1,
             in_flight: 0,
             retire_again: false,
@@ -145,8 +159,13 @@ impl Requester {
     /// A grant from the peer: zero counts as one (section 4), and no more than there are slots.
     #[inline]
     pub(crate) fn grant(&mut self, credits: u32) {
-        let most = u32::try_from(self.slots.len()).unwrap_or(u32::MAX).max(1);
-        self.granted = credits.clamp(1, most);
+        self.granted = credits.min(self.wanted).max(1);
+    }
+
+    /// One Call more is in flight: no more than there are slots.
+    #[inline]
+    fn launched(&mut self) {
+        self.in_flight = self.in_flight.wrapping_add(1);
     }
 
     /// One Call fewer is in flight.
@@ -158,7 +177,7 @@ impl Requester {
     /// What this side asks for in its Calls.
     #[inline]
     pub(crate) fn wanted(&self) -> u32 {
-        u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
+        self.wanted
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -220,37 +239,39 @@ impl Connection {
     /// [`Refused::Broken`]: the connection takes no Calls.
     #[inline]
     pub fn submit<'m>(&mut self, io: &mut impl Io<'m>, call: Call<'_>) -> Result<SlotId, Refused> {
-        let taken = self.requester.xids.find(call.xid).is_some() || self.properties.asks(call.xid);
+        let sought = self.requester.xids.seek(call.xid);
+        let taken = sought.slot.is_some() || self.properties.asks(call.xid);
         if taken || !self.can_submit() {
             return Err(self.takes_none());
         }
         let bytes = call_bytes(call.parts);
-        let short = call.parts.len() <= MAX_PARTS && bytes <= SHORT_BYTES;
-        let plain = short && call.results.is_empty() && call.reply.is_none();
-        if !plain {
+        let plain = call.results.is_empty() && call.reply.is_none();
+        if !plain || bytes > SHORT_BYTES || call.parts.len() > MAX_PARTS {
             self.check(&call)?;
         }
         if !self.peer_takes(call.parts, call.results, call.reply) {
             return Err(Refused::Unsupported);
         }
+        let terms = self.terms();
+        let at_once = self.requester.queue.is_empty() && self.may_launch();
         let Some((slot, outgoing)) = self.requester.slots.take() else {
             return Err(Refused::Busy);
         };
         outgoing.seat(&call, bytes);
+        self.requester.xids.put(sought, call.xid, slot.index);
+        count(&mut io.counters().calls_out);
         if outgoing.step(CallEvent::Submit).is_err() {
             self.illegal(io);
             return Err(Refused::Broken);
         }
-        self.requester.xids.insert(call.xid, slot.index);
-        count(&mut io.counters().calls_out);
-        if self.requester.queue.is_empty() && self.may_launch() {
-            match self.launch(io, slot) {
-                Ok(()) => self.launched(io, slot),
-                Err(refused) => {
-                    self.requester.queue.push_back(slot.index);
-                    self.not_launched(io, slot, refused);
-                }
-            }
+        if plain
+            && at_once
+            && terms.has_room_for(bytes)
+            && let Ok(posted) = outgoing.send_plain(io, slot, &terms)
+            && outgoing.step(CallEvent::Launch).is_ok()
+        {
+            self.posted(posted);
+            self.requester.launched();
         } else {
             self.requester.queue.push_back(slot.index);
             self.pump(io);
@@ -309,7 +330,8 @@ impl Connection {
             match self.launch(io, slot) {
                 Ok(()) => {
                     self.requester.queue.pop_front();
-                    self.launched(io, slot);
+                    self.requester.launched();
+                    self.step_call(io, slot, CallEvent::Launch);
                 }
                 Err(refused) => {
                     if !self.not_launched(io, slot, refused) {
@@ -318,13 +340,6 @@ impl Connection {
                 }
             }
         }
-    }
-
-    /// A Call was sent.
-    #[inline]
-    fn launched<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
-        self.requester.in_flight = self.requester.in_flight.saturating_add(1);
-        self.step_call(io, slot, CallEvent::Launch);
     }
 
     /// A queued Call could not be sent. True when the next one may be.
@@ -391,7 +406,8 @@ impl Connection {
         self.step_call(io, slot, CallEvent::Requeue);
         if let Some(outgoing) = self.requester.slots.get_mut(slot) {
             if !std::mem::replace(&mut outgoing.open, true) {
-                self.requester.xids.insert(outgoing.xid, slot.index);
+                let sought = self.requester.xids.seek(outgoing.xid);
+                self.requester.xids.put(sought, outgoing.xid, slot.index);
             }
             self.requester.queue.push_back(slot.index);
         }
@@ -450,7 +466,7 @@ impl Connection {
     /// Frees a slot, its xid and its receive.
     #[inline]
     pub(crate) fn end_call<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
-        let Some(outgoing) = self.requester.slots.get_mut(slot) else {
+        let Some(outgoing) = self.requester.slots.free(slot) else {
             return;
         };
         let ended = outgoing.step(CallEvent::End);
@@ -458,7 +474,6 @@ impl Connection {
         if std::mem::take(&mut outgoing.open) {
             self.requester.xids.remove(outgoing.xid);
         }
-        self.requester.slots.free(slot);
         if ended.is_err() {
             self.illegal(io);
         }
@@ -482,6 +497,14 @@ impl Connection {
 /// Octets of a Call, the padding that may lack at its end included.
 #[inline]
 fn call_bytes(parts: &[Part]) -> u64 {
-    let bytes = parts.iter().map(|part| u64::from(part.span.len));
-    bytes.sum::<u64>().saturating_add(tail(parts).into())
+    let bytes = match parts {
+        // Most are in one piece.
+        [part] => part.span.len.into(),
+        _ => parts
+            .iter()
+            .map(|part| u64::from(part.span.len))
+            .sum::<u64>(),
+    };
+    // A few lengths of 32 bits.
+    bytes.wrapping_add(tail(parts).into())
 }

@@ -4,21 +4,19 @@
 //! is on its way: the Reply's chunk lists are emitted from it. The buffer is posted again just
 //! before the Reply's Send, so that the grant is never above the receives posted.
 
-use crate::api::{CloseReason, Event, IncomingCall, MAX_PARTS, Part, SlotId};
+use crate::api::{Event, IncomingCall, MAX_PARTS, Part, SlotId};
 use crate::connection::{Connection, count};
-use crate::deferred::Arrival;
 use crate::head::Head;
 use crate::kept::Kept;
 use crate::layout::MAX_READS;
-use crate::phase::{Illegal, Phase, ServeEvent, ServePhase};
-use crate::receives::Buffer;
+use crate::phase::{Illegal, ServeEvent, ServePhase};
+use crate::receives::{Buffer, Receives};
 use crate::setup::Side;
 use crate::slots::Slots;
 use crate::work::{Io, Span};
 use crate::xids::Xids;
 use arrayvec::ArrayVec;
 use rpcrdma_wire::plain::header_bytes;
-use rpcrdma_wire::property::BackwardRequests;
 use rpcrdma_wire::{Body, ChunkLists, ErrorBody, Handle, Header, Limits, Version, Xid, parse};
 use std::collections::VecDeque;
 
@@ -27,35 +25,37 @@ pub(crate) const STORED_PARTS: usize = MAX_PARTS + 2;
 /// Xids whose Read or Write failed on the peer's handle: not tried a second time (V1-10).
 const SUSPECTS: usize = 8;
 
-/// One Call this side serves.
+/// One Call this side serves. Laid out by hand: what each Call needs, then what those with chunks,
+/// and Replies that wait, need.
+#[repr(C)]
 pub(crate) struct Incoming {
     pub(crate) phase: ServePhase,
-    pub(crate) xid: Xid,
-    /// With the header and the inline body; taken when the Reply goes.
-    pub(crate) held: Option<Buffer>,
-    /// Octets of the message in `held`.
-    pub(crate) message_bytes: u32,
     /// Its xid is that of a Call in flight: it uses a credit.
-    open: bool,
+    pub(crate) open: bool,
     /// It brought chunk lists.
     pub(crate) chunked: bool,
-    pub(crate) inv_handle: Option<Handle>,
-    /// Memory of the assembled Call.
-    pub(crate) assembled: Option<Span>,
-    /// The whole RPC Call.
-    pub(crate) message: Span,
+    /// With the header and the inline body; taken when the Reply goes.
+    pub(crate) held: Option<Buffer>,
+    pub(crate) xid: Xid,
+    /// Octets of the message in `held`.
+    pub(crate) message_bytes: u32,
     /// Reads posted of the plan, and those that have not completed.
     pub(crate) posted: u16,
     pub(crate) reading: u16,
-    /// The Reply.
-    pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
-    pub(crate) memory: [Option<Span>; 2],
     /// Work of the Reply: posted, and what has not completed.
     pub(crate) writes_posted: u16,
     pub(crate) replying: u16,
+    pub(crate) inv_handle: Option<Handle>,
+    /// The whole RPC Call.
+    pub(crate) message: Span,
+    /// Memory of the assembled Call.
+    pub(crate) assembled: Option<Span>,
+    pub(crate) memory: [Option<Span>; 2],
     /// The longest message of the peer when the first Write was posted: the plan stays the same
     /// until the Send is posted.
     pub(crate) limit: u32,
+    /// The Reply, where it is kept; what the slot's last use has left in it, where it is not.
+    pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
 }
 
 impl Incoming {
@@ -82,13 +82,16 @@ impl Incoming {
 
     /// Fills a slot with a Call that came in `buffer`.
     #[inline]
-    fn seat(&mut self, buffer: Buffer, head: &Head, lists: &ChunkLists<'_>, chunked: bool) {
+    pub(crate) fn seat(
+        &mut self,
+        buffer: Buffer,
+        head: &Head,
+        lists: &ChunkLists<'_>,
+        chunked: bool,
+    ) {
         self.xid = head.xid;
-        self.message_bytes = head.message_bytes;
-        self.message = buffer
-            .span
-            .first(head.message_bytes)
-            .skip(head.header_bytes);
+        self.message_bytes = head.whole.len;
+        self.message = head.body();
         self.held = Some(buffer);
         self.open = true;
         self.chunked = chunked;
@@ -123,36 +126,42 @@ impl Incoming {
 }
 
 /// All Calls this side serves on one connection.
+#[repr(C)]
 pub(crate) struct Responder {
-    pub(crate) slots: Slots<Incoming>,
-    pub(crate) xids: Xids,
     /// Calls taken and not answered.
-    in_flight: u32,
-    credits: u16,
+    pub(crate) in_flight: u32,
+    pub(crate) credits: u16,
+    /// Each Call is looked at closely: there are or were xids in `kept` or `suspects`, or Calls
+    /// that come here are backward ones.
+    pub(crate) wary: bool,
+    pub(crate) xids: Xids,
+    pub(crate) slots: Slots<Incoming>,
     /// Calls whose Reads wait for memory or for room in the send queue, in order.
     pub(crate) waiting: VecDeque<SlotId>,
     /// Calls whose Reply waits for room in the send queue, in order. Apart from the others: a
     /// Reply that goes gives memory back, so it must never stand behind a Call that waits for
     /// some.
     unsent: VecDeque<SlotId>,
-    pub(crate) kept: Kept,
-    suspects: ArrayVec<Xid, SUSPECTS>,
+    /// Large and seldom used, like the next: apart from what each message needs.
+    pub(crate) kept: Box<Kept>,
+    pub(crate) suspects: Box<ArrayVec<Xid, SUSPECTS>>,
 }
 
 impl Responder {
     /// Twice the slots of the grant: a Reply's memory may be in use by the fabric while its
     /// credit is being used again.
-    pub(crate) fn new(credits: u16) -> Self {
+    pub(crate) fn new(credits: u16, side: Side) -> Self {
         let slots = credits.saturating_mul(2);
         Self {
             slots: Slots::new(slots, Incoming::empty),
             xids: Xids::new(slots),
             in_flight: 0,
             credits,
+            wary: side == Side::Client,
             waiting: VecDeque::with_capacity(usize::from(slots)),
             unsent: VecDeque::with_capacity(usize::from(slots)),
-            kept: Kept::new(),
-            suspects: ArrayVec::new(),
+            kept: Box::new(Kept::new()),
+            suspects: Box::default(),
         }
     }
 
@@ -197,15 +206,11 @@ impl Responder {
         }
     }
 
-    /// The Call has its answer: its credit is the peer's again.
+    /// The open Call with this xid has its answer: its credit is the peer's again.
     #[inline]
-    pub(crate) fn answered(&mut self, slot: SlotId) {
-        if let Some(call) = self.slots.get_mut(slot)
-            && std::mem::take(&mut call.open)
-        {
-            self.xids.remove(call.xid);
-            self.in_flight = self.in_flight.saturating_sub(1);
-        }
+    pub(crate) fn answered(&mut self, xid: Xid) {
+        self.xids.remove(xid);
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 
     /// Work for this Call failed on the peer's handle.
@@ -217,6 +222,7 @@ impl Responder {
                 self.suspects.remove(0);
             }
             self.suspects.push(call.xid);
+            self.wary = true;
         }
     }
 }
@@ -238,106 +244,15 @@ impl Connection {
 
     /// What [`Connection::suspects`] of the peer's last connection said.
     pub fn set_suspects(&mut self, suspects: &[Xid]) {
+        self.responder.wary |= !suspects.is_empty();
         self.responder.suspects.clear();
         self.responder
             .suspects
             .extend(suspects.iter().copied().take(SUSPECTS));
     }
 
-    #[inline(always)]
-    pub(crate) fn call_arrived<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        buffer: Buffer,
-        head: &Head,
-        lists: &ChunkLists<'m>,
-    ) -> Event {
-        // While Calls of our own are in flight it stays up anyway, and Calls that cross them are
-        // served: two sides that drain, and drop each other's, would wait for ever.
-        if self.phase == Phase::Draining
-            && self.requester.is_empty()
-            && !self.responder.kept.holds(head.xid)
-        {
-            count(&mut io.counters().drained_calls);
-            self.repost(io, buffer);
-            self.end_if_quiet(io);
-            return Event::None;
-        }
-        if self.responder.xids.find(head.xid).is_some() {
-            count(&mut io.counters().duplicate_calls);
-            self.repost(io, buffer);
-            return Event::None;
-        }
-        let chunked = !lists.reads.is_empty() || !lists.writes.is_empty() || lists.reply.is_some();
-        if let Some(error) = self.policy(head.xid, head.version, chunked) {
-            count(&mut io.counters().calls_refused);
-            self.repost(io, buffer);
-            self.send_error(io, head.version.code(), head.xid, error);
-            return Event::None;
-        }
-        let in_flight = self.responder.in_flight.saturating_add(self.deferred.len());
-        if in_flight >= u32::from(self.responder.credits) {
-            self.fail(io, CloseReason::CreditOverrun);
-            self.repost(io, buffer);
-            return Event::None;
-        }
-        let Some((slot, call)) = self.responder.slots.take() else {
-            self.deferred.push(Arrival {
-                buffer,
-                len: head.message_bytes,
-                invalidated: None,
-            });
-            return Event::None;
-        };
-        call.seat(buffer, head, lists, chunked);
-        self.responder.in_flight = self.responder.in_flight.saturating_add(1);
-        self.responder.xids.insert(head.xid, slot.index);
-        if !self.responder.kept.is_empty()
-            && let Some(kept) = self.responder.kept.take(head.xid)
-        {
-            return self.answer_retry(io, slot, kept);
-        }
-        if lists.reads.is_empty() {
-            if call.step(ServeEvent::Arrive).is_err() {
-                return self.illegal(io);
-            }
-            count(&mut io.counters().calls_in);
-            return Event::Call(slot);
-        }
-        self.step_serve(io, slot, ServeEvent::Reduce);
-        self.responder.waiting.push_back(slot);
-        if self.responder.waiting.len() > 1 {
-            // Long Calls take memory in the order they came in.
-            return Event::None;
-        }
-        self.fetch_first(io)
-    }
-
-    /// Why a Call is answered by an error at once.
-    #[inline]
-    fn policy(&self, xid: Xid, version: Version, chunked: bool) -> Option<ErrorBody> {
-        let refused = match version {
-            Version::One => ErrorBody::Chunk,
-            Version::Two => ErrorBody::System,
-        };
-        if self.responder.suspects.contains(&xid) || self.responder.kept.is_spent(xid) {
-            return Some(refused);
-        }
-        if self.setup.side == Side::Server {
-            return None;
-        }
-        // A Call that a client gets is one in the backward direction (RFC 8167 5.3, V2-22).
-        match self.properties.backward() {
-            _ if self.responder.credits == 0 => Some(refused),
-            BackwardRequests::None => Some(refused),
-            BackwardRequests::Inline if chunked => Some(ErrorBody::Chunk),
-            _ if chunked && version == Version::One => Some(ErrorBody::Chunk),
-            _ => None,
-        }
-    }
-
     /// The Call in this slot: from [`Event::Call`] until answered or abandoned.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn call<'m>(&self, io: &impl Io<'m>, slot: SlotId) -> Option<IncomingCall> {
         let call = self.responder.slots.get(slot)?;
@@ -366,6 +281,7 @@ impl Connection {
     }
 
     /// A Call with what its chunks, and its peer's receives, have room for.
+    #[inline(never)]
     fn with_rooms<'m>(
         &self,
         io: &impl Io<'m>,
@@ -375,7 +291,7 @@ impl Connection {
     ) -> IncomingCall {
         let octets = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let room = |chunk: &[_]| crate::delivery::room(chunk);
-        let lists = held_lists(io, call, &self.setup.limits);
+        let lists = held_lists(io, call, &self.receives, &self.setup.limits);
         let header = lists.map_or(0, |lists| {
             crate::delivery::reply_header_bytes(version, &lists) as u64
         });
@@ -411,19 +327,26 @@ impl Connection {
     }
 
     /// Frees a slot and all it holds. None of it may be in use by the fabric.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn end_serve<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
-        let Some(call) = self.responder.slots.get_mut(slot) else {
+        self.take_apart(io, slot);
+    }
+
+    /// The same, on the way of every Call.
+    #[inline(always)]
+    pub(crate) fn take_apart<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) {
+        let Some(call) = self.responder.slots.free(slot) else {
             return;
         };
         let ended = call.step(ServeEvent::End);
         if call.owns_memory() {
             call.release_memory(io);
         }
-        call.parts.clear();
         let held = call.held.take();
-        self.responder.answered(slot);
-        self.responder.slots.free(slot);
+        if std::mem::take(&mut call.open) {
+            let xid = call.xid;
+            self.responder.answered(xid);
+        }
         if ended.is_err() {
             self.illegal(io);
         }
@@ -480,9 +403,10 @@ impl Connection {
 pub(crate) fn held_lists<'m>(
     io: &impl Io<'m>,
     call: &Incoming,
+    receives: &Receives,
     limits: &Limits,
 ) -> Option<ChunkLists<'m>> {
-    match held_header(io, call, limits)?.body {
+    match held_header(io, call, receives, limits)?.body {
         Body::Msg(lists) | Body::NoMsg(lists) => Some(lists),
         _ => None,
     }
@@ -493,9 +417,11 @@ pub(crate) fn held_lists<'m>(
 pub(crate) fn held_header<'m>(
     io: &impl Io<'m>,
     call: &Incoming,
+    receives: &Receives,
     limits: &Limits,
 ) -> Option<Header<'m>> {
-    let message = call.held.as_ref()?.span.first(call.message_bytes);
+    let memory = receives.span(call.held.as_ref()?);
+    let message = memory.first(call.message_bytes);
     parse(io.octets(message), limits).ok()
 }
 

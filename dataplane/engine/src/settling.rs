@@ -13,7 +13,6 @@ use crate::work::{Io, Posted, Refused, WorkError};
 
 impl Connection {
     /// The Call has its answer, whatever that is: ends its exposures, then does `then`.
-    #[inline]
     pub(crate) fn settle_call<'m>(
         &mut self,
         io: &mut impl Io<'m>,
@@ -29,8 +28,7 @@ impl Connection {
         if outgoing.then != Then::Cancel {
             outgoing.then = then;
         }
-        let quiet = outgoing.live == 0 && outgoing.busy == 0;
-        if quiet || self.retire_all(io, slot) {
+        if outgoing.is_quiet() || self.retire_all(io, slot) {
             self.conclude(io, slot)
         } else {
             Event::None
@@ -62,7 +60,7 @@ impl Connection {
             }
             outgoing.live &= !bit;
         }
-        let done = outgoing.live == 0 && outgoing.busy == 0;
+        let done = outgoing.is_quiet();
         self.outstanding = self.outstanding.saturating_add(pending);
         if failed {
             self.fail(io, CloseReason::Invalidation);
@@ -91,14 +89,13 @@ impl Connection {
             return Event::None;
         };
         outgoing.busy = outgoing.busy.saturating_sub(1);
-        if outgoing.busy == 0 && outgoing.live == 0 && outgoing.phase == CallPhase::Settling {
+        if outgoing.is_quiet() && outgoing.phase == CallPhase::Settling {
             return self.conclude(io, slot);
         }
         Event::None
     }
 
     /// Nothing uses the Call's memory any more: what was decided for it happens.
-    #[inline]
     fn conclude<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
         let Some(outgoing) = self.requester.slots.get_mut(slot) else {
             return Event::None;

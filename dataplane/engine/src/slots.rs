@@ -2,6 +2,8 @@
 
 use crate::api::SlotId;
 
+/// Begins a cache line, the generation beside what its slot needs first.
+#[repr(C, align(64))]
 struct Entry<T> {
     /// Odd while the slot is in use: no id ever has an even one, so that one comparison tells an
     /// id that is stale.
@@ -52,15 +54,17 @@ impl<T> Slots<T> {
         Some((entry.id(index), &mut entry.value))
     }
 
-    /// Frees a slot; its id, and every copy of it, is stale from now on.
-    #[inline]
-    pub(crate) fn free(&mut self, id: SlotId) {
-        if let Some(entry) = self.entries.get_mut(usize::from(id.index))
-            && entry.generation == id.generation
-        {
-            entry.generation = entry.generation.wrapping_add(1);
-            self.free.push(id.index);
+    /// Frees a slot, unless the id is stale; every copy of it is from now on. What is left in it
+    /// is to be taken apart.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, id: SlotId) -> Option<&mut T> {
+        let entry = self.entries.get_mut(usize::from(id.index))?;
+        if entry.generation != id.generation {
+            return None;
         }
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(id.index);
+        Some(&mut entry.value)
     }
 
     /// The slot, unless the id is stale.

@@ -13,10 +13,17 @@ struct Place {
     slot: u16,
 }
 
+/// Where an xid is, or would be; good until the table is changed.
+#[derive(Clone, Copy)]
+pub(crate) struct Sought {
+    at: usize,
+    /// Its slot's index, if it is there.
+    pub(crate) slot: Option<u16>,
+}
+
 /// The xids in flight of one side of one connection.
 pub(crate) struct Xids {
     places: Box<[Place]>,
-    shift: u32,
 }
 
 impl Xids {
@@ -27,13 +34,14 @@ impl Xids {
             .next_power_of_two();
         Self {
             places: vec![Place { xid: 0, slot: 0 }; len].into_boxed_slice(),
-            shift: 32u32.saturating_sub(len.trailing_zeros()),
         }
     }
 
+    /// The upper bits of a product, as many as a place has.
     #[inline]
     fn home(&self, xid: u32) -> usize {
-        (xid.wrapping_mul(0x9e37_79b1) as usize >> self.shift) & self.mask()
+        let hash = u64::from(xid.wrapping_mul(0x9e37_79b1));
+        (hash.wrapping_mul(self.places.len() as u64) >> 32) as usize
     }
 
     #[inline]
@@ -46,49 +54,44 @@ impl Xids {
         at.wrapping_add(1) & self.mask()
     }
 
-    /// The slot's index of an xid.
+    /// Looks for an xid. A table is never full, so the walk ends.
     #[inline]
-    pub(crate) fn find(&self, xid: Xid) -> Option<u16> {
+    pub(crate) fn seek(&self, xid: Xid) -> Sought {
         let mut at = self.home(xid.0);
         loop {
-            let place = self.places.get(at)?;
-            if place.slot == 0 {
-                return None;
+            match self.places.get(at) {
+                Some(place) if place.slot != 0 && place.xid != xid.0 => at = self.next(at),
+                Some(place) if place.slot != 0 => {
+                    let slot = Some(place.slot.wrapping_sub(1));
+                    return Sought { at, slot };
+                }
+                _ => return Sought { at, slot: None },
             }
-            if place.xid == xid.0 {
-                return Some(place.slot.wrapping_sub(1));
-            }
-            at = self.next(at);
         }
     }
 
-    /// Remembers an xid that is not there yet. There is always room: see [`Xids::new`].
+    /// Remembers an xid that was sought and is not there.
     #[inline]
-    pub(crate) fn insert(&mut self, xid: Xid, slot: u16) {
-        let mut at = self.home(xid.0);
-        while let Some(place) = self.places.get_mut(at) {
-            if place.slot == 0 {
-                *place = Place {
-                    xid: xid.0,
-                    slot: slot.wrapping_add(1),
-                };
-                return;
-            }
-            at = self.next(at);
-        }
+    pub(crate) fn put(&mut self, sought: Sought, xid: Xid, slot: u16) {
+        let slot = slot.wrapping_add(1);
+        self.set(sought.at, Place { xid: xid.0, slot });
     }
 
-    /// Forgets an xid, and moves back those that had to walk past it.
-    #[inline]
-    pub(crate) fn remove(&mut self, xid: Xid) {
-        let mut hole = self.home(xid.0);
-        loop {
-            match self.places.get(hole) {
-                Some(place) if place.slot != 0 && place.xid != xid.0 => hole = self.next(hole),
-                Some(place) if place.slot != 0 => break,
-                _ => return,
-            }
-        }
+    /// Forgets an xid that was sought and is there, and moves back those that had to walk past
+    /// it.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, sought: Sought) {
+        let next = self.places.get(self.next(sought.at));
+        let hole = match next {
+            Some(place) if place.slot != 0 => self.close_gap(sought.at),
+            _ => sought.at,
+        };
+        self.set(hole, Place { xid: 0, slot: 0 });
+    }
+
+    /// Moves back what walked past `hole`. Where the hole is afterwards.
+    #[inline(never)]
+    fn close_gap(&mut self, mut hole: usize) -> usize {
         let mut at = self.next(hole);
         while let Some(&place) = self.places.get(at).filter(|place| place.slot != 0) {
             let walked = at.wrapping_sub(self.home(place.xid)) & self.mask();
@@ -98,9 +101,19 @@ impl Xids {
             }
             at = self.next(at);
         }
-        self.set(hole, Place { xid: 0, slot: 0 });
+        hole
     }
 
+    /// Forgets an xid, if it is there.
+    #[inline]
+    pub(crate) fn remove(&mut self, xid: Xid) {
+        let sought = self.seek(xid);
+        if sought.slot.is_some() {
+            self.clear(sought);
+        }
+    }
+
+    #[inline]
     fn set(&mut self, at: usize, value: Place) {
         if let Some(place) = self.places.get_mut(at) {
             *place = value;
@@ -128,7 +141,7 @@ mod tests {
             for (n, insert) in steps {
                 let xid = scatter(n);
                 if insert && !model.contains_key(&xid) {
-                    table.insert(Xid(xid), n);
+                    table.put(table.seek(Xid(xid)), Xid(xid), n);
                     model.insert(xid, n);
                 } else {
                     table.remove(Xid(xid));
@@ -136,7 +149,7 @@ mod tests {
                 }
                 for n in 0u16..40 {
                     let xid = scatter(n);
-                    prop_assert_eq!(table.find(Xid(xid)), model.get(&xid).copied());
+                    prop_assert_eq!(table.seek(Xid(xid)).slot, model.get(&xid).copied());
                 }
             }
         }

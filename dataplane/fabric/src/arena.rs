@@ -121,16 +121,26 @@ impl Arena {
         span.offset <= self.len() && u64::from(span.len) <= self.len() - span.offset
     }
 
-    /// Where a span begins, and its length, or nothing when it is not inside.
+    /// Where a span begins.
+    ///
+    /// # Safety
+    ///
+    /// The span is inside: [`Arena::contains`].
     #[inline]
-    fn place(&self, span: Span) -> Option<(NonNull<u8>, usize)> {
-        if !self.contains(span) {
-            return None;
-        }
-        let offset = usize::try_from(span.offset).ok()?;
-        // SAFETY: `offset` is within the mapping, or one past its end for an empty span.
-        let start = unsafe { self.mapping.start().add(offset) };
-        Some((start, span.len as usize))
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "below the length of a mapping"
+    )]
+    unsafe fn first(&self, span: Span) -> *mut u8 {
+        // SAFETY: the offset is within the mapping, or one past its end for an empty span.
+        let start = unsafe { self.mapping.start().add(span.offset as usize) };
+        start.as_ptr()
+    }
+
+    /// Somebody named a span that is not inside: a mistake of our own.
+    #[cold]
+    fn outside(&self, span: Span) {
+        debug_assert!(false, "{span:?} outside an arena of {}", self.len());
     }
 
     /// The octets of a span; empty (and a panic in debug builds) when it is not inside.
@@ -142,13 +152,15 @@ impl Arena {
     #[inline]
     #[must_use]
     pub unsafe fn octets(&self, span: Span) -> &[u8] {
-        let Some((start, len)) = self.place(span) else {
-            debug_assert!(false, "{span:?} outside an arena of {}", self.len());
+        if !self.contains(span) {
+            self.outside(span);
             return &[];
-        };
+        }
+        // SAFETY: it is inside.
+        let start = unsafe { self.first(span) };
         // SAFETY: inside the mapping, which lives as long as `self`; every octet of a mapping is
         // initialised; the caller keeps writers away.
-        unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
+        unsafe { std::slice::from_raw_parts(start, span.len as usize) }
     }
 
     /// The octets of a span, to be changed; empty (and a panic in debug builds) when it is not
@@ -164,13 +176,15 @@ impl Arena {
         reason = "spans, not the arena, are owned: see the module text"
     )]
     pub unsafe fn octets_mut(&self, span: Span) -> &mut [u8] {
-        let Some((start, len)) = self.place(span) else {
-            debug_assert!(false, "{span:?} outside an arena of {}", self.len());
+        if !self.contains(span) {
+            self.outside(span);
             return &mut [];
-        };
+        }
+        // SAFETY: it is inside.
+        let start = unsafe { self.first(span) };
         // SAFETY: inside the mapping, which lives as long as `self`; every octet of a mapping is
         // initialised; the caller keeps everybody else away.
-        unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
+        unsafe { std::slice::from_raw_parts_mut(start, span.len as usize) }
     }
 
     /// Copies `from` to the start of `span`. False, and nothing done, when the span is not
@@ -181,15 +195,14 @@ impl Arena {
     /// No slice over these octets lives, and nobody else writes them meanwhile.
     #[inline]
     pub unsafe fn fill(&self, span: Span, from: &[u8]) -> bool {
-        let Some((start, len)) = self.place(span) else {
-            return false;
-        };
-        if from.len() > len {
+        if from.len() > span.len as usize || !self.contains(span) {
             return false;
         }
+        // SAFETY: it is inside.
+        let start = unsafe { self.first(span) };
         // SAFETY: `from` is readable, the destination is inside the mapping; they do not
         // overlap, because no slice over the destination lives.
-        unsafe { short::copy(from.as_ptr(), start.as_ptr(), from.len()) };
+        unsafe { short::copy(from.as_ptr(), start, from.len()) };
         true
     }
 
@@ -202,11 +215,13 @@ impl Arena {
     /// written meanwhile by a peer: then some mixture arrives.
     #[inline]
     pub unsafe fn copy_out(&self, span: Span, to: *mut u8) -> bool {
-        let Some((start, len)) = self.place(span) else {
+        if !self.contains(span) {
             return false;
-        };
+        }
+        // SAFETY: it is inside.
+        let start = unsafe { self.first(span) };
         // SAFETY: the source is inside the mapping, the destination is the caller's promise.
-        unsafe { short::copy(start.as_ptr(), to, len) };
+        unsafe { short::copy(start, to, span.len as usize) };
         true
     }
 
@@ -219,14 +234,13 @@ impl Arena {
     /// span's octets lives.
     #[inline]
     pub unsafe fn copy_in(&self, span: Span, from: *const u8, len: u32) -> bool {
-        let Some((start, room)) = self.place(span) else {
-            return false;
-        };
-        if room < len as usize {
+        if span.len < len || !self.contains(span) {
             return false;
         }
+        // SAFETY: it is inside.
+        let start = unsafe { self.first(span) };
         // SAFETY: the source is the caller's promise, the destination is inside the mapping.
-        unsafe { short::copy(from, start.as_ptr(), len as usize) };
+        unsafe { short::copy(from, start, len as usize) };
         true
     }
 
@@ -239,14 +253,15 @@ impl Arena {
     /// No slice over the destination's octets lives.
     #[inline]
     pub unsafe fn transfer(&self, to: Span, source: &Arena, from: Span) -> bool {
-        let (Some((to, room)), Some((from, len))) = (self.place(to), source.place(from)) else {
-            return false;
-        };
-        if room < len {
+        if to.len < from.len || !self.contains(to) || !source.contains(from) {
             return false;
         }
+        // SAFETY: it is inside.
+        let target = unsafe { self.first(to) };
+        // SAFETY: as above.
+        let octets = unsafe { source.first(from) };
         // SAFETY: both are inside their mappings; `copy_from` allows overlap.
-        unsafe { to.as_ptr().copy_from(from.as_ptr(), len) };
+        unsafe { target.copy_from(octets, from.len as usize) };
         true
     }
 

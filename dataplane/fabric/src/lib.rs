@@ -154,6 +154,18 @@ pub trait Port {
     /// Up to `completions.len()` things that happened, oldest first; how many.
     fn reap(&mut self, completions: &mut [Completion]) -> usize;
 
+    /// The oldest thing that happened, if any: [`Port::reap`] of one. For a port that finds them
+    /// one by one, the way from there to its user without an array between them.
+    #[inline]
+    fn reap_one(&mut self) -> Option<Completion> {
+        let mut one = [Completion {
+            token: Token(0),
+            id: WorkId(0),
+            outcome: Outcome::Disconnected,
+        }];
+        (self.reap(&mut one) == 1).then_some(one[0])
+    }
+
     /// Makes everything posted since the last call visible to the peers: once a turn.
     fn ring(&mut self);
 

@@ -2,9 +2,9 @@
 //!
 //! The library's `memcpy` is a call through a table whose first deed is to find out what is known
 //! here, and around which the caller has to put its registers in memory. For messages of a NULL
-//! call's size that costs more than the copying. So runs of 16 to 128 octets are copied in place,
-//! as two halves of a length the compiler knows, which may overlap in the middle; all others are
-//! left to the library.
+//! call's size that costs more than the copying. So runs of 16 to 128 octets, and single words, are
+//! copied in place, as two halves of a length the compiler knows, which may overlap in the middle;
+//! all others are left to the library.
 
 /// Copies `len` octets.
 ///
@@ -14,13 +14,18 @@
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     match len {
-        16..=32 => {
+        // First what headers and short messages are.
+        33..=64 => {
             // SAFETY: the caller's promise, and the length goes with the half.
+            unsafe { halves::<32>(from, to, len) }
+        }
+        16..=32 => {
+            // SAFETY: as above.
             unsafe { halves::<16>(from, to, len) }
         }
-        33..=64 => {
+        4..=8 => {
             // SAFETY: as above.
-            unsafe { halves::<32>(from, to, len) }
+            unsafe { halves::<4>(from, to, len) }
         }
         65..=128 => {
             // SAFETY: as above.

@@ -2,7 +2,7 @@
 //!
 //! An [`Lcore`] owns its connections outright and shares nothing: what control has to say comes
 //! in by one bounded ring, what control has to know goes out by another ([`line`], [`Line`]).
-//! It reaps completions in bursts, has each connection's engine settle them, hands the events to
+//! It reaps a burst of completions a turn, has each connection's engine settle them, hands the events to
 //! the connection's upper layer, looks at sockets now and then, and rings the doorbell once a
 //! turn. Idle, it spins or sleeps as [`Idle`] says.
 //!

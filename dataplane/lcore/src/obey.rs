@@ -5,7 +5,7 @@ use crate::regions::{Claim, Unmet};
 use crate::report::Survey;
 use crate::ring::{Arrival, Ending, LcoreOrder, Order, SeatOrder, Session};
 use crate::seats::{Departure, Occupant, SeatId};
-use crate::settle::engine_claim;
+
 use crate::turn::{Lcore, Mode};
 use rpcrdma_engine::{CloseReason, Event};
 use rpcrdma_fabric::Port;
@@ -141,7 +141,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
                     // One that crossed the loss of the connection is dropped.
                     if !connection.phase().is_over() {
                         let mut watcher = sockets.watcher(seat, &mut occupant.watching);
-                        desk.claims(engine_claim(connection).of_upper());
+                        desk.claims(occupant.claims.upper);
                         upper.order(connection, desk, &mut watcher, order, now);
                     }
                     Event::None

@@ -25,6 +25,7 @@
 //! For this each claim has a queue of its own for those that wait: nobody stands behind one who
 //! waits for something else.
 
+use rpcrdma_engine::Side;
 use rpcrdma_fabric::Span;
 use rpcrdma_fabric::pool::{Pool, Usage};
 
@@ -46,15 +47,6 @@ impl Claim {
     /// to giving memory back comes first.
     pub(crate) const WAITING: [Claim; 3] = [Claim::Reply, Claim::Call, Claim::Made];
 
-    /// What the upper layer of a connection wants memory for, whose engine has this claim.
-    #[inline]
-    pub(crate) fn of_upper(self) -> Claim {
-        match self {
-            Claim::Call => Claim::Reply,
-            other => other,
-        }
-    }
-
     /// Its place among those that wait; a connection that waits for receives ends instead.
     #[inline]
     pub(crate) fn place(self) -> usize {
@@ -63,6 +55,24 @@ impl Claim {
             Claim::Call => 1,
             Claim::Made | Claim::Receives => 2,
         }
+    }
+}
+
+/// What the two layers of a connection want memory for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claims {
+    pub(crate) engine: Claim,
+    pub(crate) upper: Claim,
+}
+
+impl Claims {
+    /// Those of a connection of which this is our side.
+    pub(crate) fn of(side: Side) -> Claims {
+        let (engine, upper) = match side {
+            Side::Server => (Claim::Call, Claim::Reply),
+            Side::Client => (Claim::Made, Claim::Made),
+        };
+        Claims { engine, upper }
     }
 }
 

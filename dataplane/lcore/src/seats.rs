@@ -5,6 +5,7 @@
 //! address of control's orders: each of these can be stale by the time it is looked at, and
 //! each is told from a current one by one comparison.
 
+use crate::regions::Claims;
 use crate::ring::{Ending, Session};
 use rpcrdma_engine::CloseReason;
 use rpcrdma_fabric::{QueuePair, Token};
@@ -80,6 +81,7 @@ pub(crate) enum State<U: Upper> {
 pub(crate) struct Occupant<U: Upper> {
     pub(crate) number: ConnectionNumber,
     pub(crate) qp: QueuePair,
+    pub(crate) claims: Claims,
     /// What the peer's private data said, as far as it is known.
     pub(crate) peer: Option<PrivateData>,
     pub(crate) session: Box<Session<U>>,
@@ -103,6 +105,7 @@ impl<U: Upper> Occupant<U> {
         Occupant {
             number,
             qp,
+            claims: Claims::of(session.connection.side()),
             peer,
             session,
             owes_adopted: false,

@@ -9,9 +9,10 @@ use crate::seats::{Occupant, SeatId};
 use crate::sockets::Sockets;
 use crate::turn::Lcore;
 use rpcrdma_engine::phase::Phase;
-use rpcrdma_engine::{CloseReason, Connection, Event, Io, Side};
+use rpcrdma_engine::{CloseReason, Event, Io, Side, WorkError, WorkId};
 use rpcrdma_fabric::{Completion, Outcome, Port};
 use rpcrdma_upper::Upper;
+use rpcrdma_wire::Handle;
 use std::time::Instant;
 
 /// Steps of one connection's engine that may follow from one completion, order or call. A
@@ -52,64 +53,105 @@ impl<U: Upper> Occupant<U> {
         true
     }
 
-    /// A completion came before control's word that the connection is established. On the
-    /// accepting side a message can do that, and proves the same. The asking side speaks first
-    /// (V2-17), so a message that it did not wait for ends the connection.
+    /// A message came before control's word that the connection is established. On the accepting
+    /// side it proves the same. The asking side speaks first (V2-17), so a message that it did not
+    /// wait for ends the connection.
     #[cold]
     fn overtaken<'m>(
         &mut self,
         seat: SeatId,
-        outcome: Outcome,
         io: &mut impl Io<'m>,
         sockets: &mut Sockets,
         now: Instant,
     ) -> bool {
         let connection = &mut self.session.connection;
-        match (outcome, connection.side()) {
-            (Outcome::Received { .. }, Side::Server) => self.establish(seat, io, sockets, now),
-            (Outcome::Received { .. }, Side::Client) => {
+        match connection.side() {
+            Side::Server => self.establish(seat, io, sockets, now),
+            Side::Client => {
                 connection.close(io, CloseReason::Peer);
                 false
             }
-            _ => false,
         }
     }
 }
 
 impl<P: Port, U: Upper> Lcore<P, U> {
-    /// One completion.
-    #[inline]
-    pub(crate) fn settle(&mut self, completion: &Completion) {
-        let Completion { token, id, outcome } = *completion;
+    /// One completion: mostly a message.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, completion: Completion) {
+        let Completion { token, id, outcome } = completion;
         let seat = SeatId::from_raw(token.0);
+        match outcome {
+            Outcome::Received { len, invalidated } => self.take_in(seat, id, len, invalidated),
+            Outcome::Done => {
+                self.settle_work(seat, id, Ok(()));
+                // A retiring that took its time frees a window only now.
+                self.bench.freed = true;
+            }
+            Outcome::Failed(error) => self.settle_work(seat, id, Err(error)),
+            Outcome::Room => self.look_again(seat),
+            Outcome::Disconnected => self.disconnected(seat),
+        }
+    }
+
+    /// A message.
+    #[inline(always)]
+    fn take_in(&mut self, seat: SeatId, id: WorkId, len: u32, invalidated: Option<Handle>) {
         let now = self.clock.now();
         let mut stands = false;
         let served = self.serve(seat, |occupant, desk, sockets| {
             if occupant.session.connection.phase() == Phase::Adopted {
-                stands = occupant.overtaken(seat, outcome, desk, sockets, now);
+                stands = occupant.overtaken(seat, desk, sockets, now);
             }
             let connection = &mut occupant.session.connection;
-            match outcome {
-                Outcome::Received { len, invalidated } => {
-                    connection.receive(desk, id, len, invalidated)
-                }
-                Outcome::Done => connection.settle(desk, id, Ok(())),
-                Outcome::Failed(error) => connection.settle(desk, id, Err(error)),
-                Outcome::Room => {
-                    connection.wake();
-                    Event::None
-                }
-                Outcome::Disconnected => connection.disconnected(desk),
-            }
+            connection.receive(desk, id, len, invalidated)
         });
-        if served.is_none() {
-            count(&mut self.counts.stale_completions);
-        }
         if stands {
             self.eager.push(seat.place());
         }
-        // A retiring that took its time frees a window only now; others the port found itself.
-        self.bench.freed |= matches!(outcome, Outcome::Done | Outcome::Room);
+        if served.is_none() {
+            self.came_too_late();
+        }
+    }
+
+    /// Outstanding work, or a receive that was flushed.
+    #[inline(never)]
+    fn settle_work(&mut self, seat: SeatId, id: WorkId, result: Result<(), WorkError>) {
+        let served = self.serve(seat, |occupant, desk, _| {
+            occupant.session.connection.settle(desk, id, result)
+        });
+        if served.is_none() {
+            self.came_too_late();
+        }
+    }
+
+    /// The port has room again that it had not.
+    #[inline(never)]
+    fn look_again(&mut self, seat: SeatId) {
+        let served = self.serve(seat, |occupant, _, _| {
+            occupant.session.connection.wake();
+            Event::None
+        });
+        self.bench.freed = true;
+        if served.is_none() {
+            self.came_too_late();
+        }
+    }
+
+    #[cold]
+    fn disconnected(&mut self, seat: SeatId) {
+        let served = self.serve(seat, |occupant, desk, _| {
+            occupant.session.connection.disconnected(desk)
+        });
+        if served.is_none() {
+            self.came_too_late();
+        }
+    }
+
+    /// A completion for a connection that is gone.
+    #[cold]
+    fn came_too_late(&mut self) {
+        count(&mut self.counts.stale_completions);
     }
 
     /// Has the engine and the upper layer of a place look for something to do. For what the
@@ -128,10 +170,10 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             }
             // Between `established` and `lost`.
             if connection.phase().can_send() {
-                let claim = engine_claim(connection);
-                desk.claims(claim.of_upper());
+                let claims = occupant.claims;
+                desk.claims(claims.upper);
                 again = upper.turn(connection, desk, now);
-                desk.claims(claim);
+                desk.claims(claims.engine);
             }
             Event::None
         });
@@ -154,28 +196,29 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     ) -> Option<Served> {
         let occupant = self.seats.occupant(id)?;
         let now = self.clock.now();
-        let claim = engine_claim(&occupant.session.connection);
+        let claims = occupant.claims;
         let (qp, number) = (occupant.qp, occupant.number);
-        let mut desk = Desk::new(&mut self.bench, &self.arena, qp, number, claim);
+        let mut desk = Desk::new(&mut self.bench, &self.arena, qp, number, claims.engine);
         let mut event = first(occupant, &mut desk, &mut self.sockets);
         let mut steps = 0;
         loop {
             let Session { connection, upper } = &mut *occupant.session;
-            match event {
-                Event::None => {}
-                Event::Property => occupant.owes_property = true,
-                Event::Lost(reason) => {
-                    occupant.lost = Some(reason);
-                    upper.lost(connection, &mut desk, reason);
-                }
-                Event::Closed => {
-                    self.end(id);
-                    return Some(Served::Gone);
-                }
-                event => {
-                    desk.claims(claim.of_upper());
-                    upper.event(connection, &mut desk, event, now);
-                    desk.claims(claim);
+            if event.is_of_call() {
+                desk.claims(claims.upper);
+                upper.event(connection, &mut desk, event, now);
+                desk.claims(claims.engine);
+            } else if event != Event::None {
+                match event {
+                    Event::Property => occupant.owes_property = true,
+                    Event::Lost(reason) => {
+                        occupant.lost = Some(reason);
+                        upper.lost(connection, &mut desk, reason);
+                    }
+                    Event::Closed => {
+                        self.end(id);
+                        return Some(Served::Gone);
+                    }
+                    _ => {}
                 }
             }
             if !connection.runnable() {
@@ -225,14 +268,5 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         self.bench.freed = true;
         count(&mut self.counts.closes);
         self.owing.push(id.place());
-    }
-}
-
-/// What a connection's engine wants memory for.
-#[inline]
-pub(crate) fn engine_claim(connection: &Connection) -> Claim {
-    match connection.side() {
-        Side::Server => Claim::Call,
-        Side::Client => Claim::Made,
     }
 }

@@ -9,9 +9,9 @@ use crate::regions::{Claim, Regions};
 use crate::report::Survey;
 use crate::seats::Seats;
 use crate::sockets::{EDGES, Sockets};
-use rpcrdma_engine::{Event, WorkId};
+use rpcrdma_engine::Event;
+use rpcrdma_fabric::Port;
 use rpcrdma_fabric::arena::Arena;
-use rpcrdma_fabric::{Completion, Outcome, Port, Token};
 use rpcrdma_upper::Upper;
 use std::io;
 use std::sync::Arc;
@@ -63,8 +63,6 @@ pub struct Lcore<P: Port, U: Upper> {
     pub(crate) survey: Option<Survey<U>>,
     pub(crate) mode: Mode,
     idle: Idle,
-    /// As many as a burst; away while one is being settled.
-    completions: Box<[Completion]>,
     /// Turns and completions since the sockets were looked at.
     since_look: usize,
 }
@@ -88,11 +86,6 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         sockets.watch_waker(link.bell())?;
         let seats = Seats::new(link.seats());
         let queue = || SeatQueue::new(link.seats());
-        let nothing = Completion {
-            token: Token(0),
-            id: WorkId(0),
-            outcome: Outcome::Done,
-        };
         Ok(Lcore {
             bench: Bench::new(port, memory.into()),
             arena,
@@ -108,7 +101,6 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             survey: None,
             mode: Mode::Open,
             idle,
-            completions: Box::new([nothing; BURST]),
             since_look: 0,
         })
     }
@@ -139,19 +131,13 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     /// what settling brings about on this very lcore is there at once.
     #[inline]
     fn reap(&mut self) -> usize {
-        let mut burst = std::mem::take(&mut self.completions);
         let mut settled = 0;
-        while let Some(room) = burst.get_mut(settled..).filter(|room| !room.is_empty()) {
-            let reaped = self.bench.port.reap(room);
-            if reaped == 0 {
-                break;
-            }
-            for completion in room.iter().take(reaped) {
-                self.settle(completion);
-            }
-            settled += reaped;
+        while settled < BURST
+            && let Some(completion) = self.bench.port.reap_one()
+        {
+            self.settle(completion);
+            settled += 1;
         }
-        self.completions = burst;
         self.counts.completions = self.counts.completions.wrapping_add(settled as u64);
         self.since_look += settled;
         if settled == BURST {

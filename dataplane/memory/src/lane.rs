@@ -14,6 +14,16 @@ pub(crate) struct Lane {
     pub(crate) written: bool,
 }
 
+impl Lane {
+    /// Lets the peer have the room of everything that was read.
+    #[inline]
+    pub(crate) fn publish(&mut self) {
+        if self.from.publish() {
+            self.peer.bell.ring();
+        }
+    }
+}
+
 /// Gives both ports their ends of new rings; a port to itself has one ring and one lane.
 pub(crate) fn join(a: &Arc<Shared>, a_octets: u32, b: &Arc<Shared>, b_octets: u32) {
     let lane = |peer: &Arc<Shared>, to, from| Lane {

@@ -21,6 +21,7 @@ use rpcrdma_fabric::{
     Access, Capabilities, Completion, Handle, Octets, Port, Posted, Refused, Segment, Span, Token,
     WorkId,
 };
+use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 
@@ -53,8 +54,13 @@ pub struct MemoryPort {
     /// Numbers of queue pairs that are free.
     free: Vec<u32>,
     lanes: Vec<Lane>,
-    /// The lane to begin with: each in turn.
+    /// The lane that is read: each in turn.
     turn: usize,
+    /// There is or may be more than messages and news: set by whoever adds to what
+    /// [`MemoryPort::is_stirred`] looks at, and seen to again by each look at everything.
+    stirred: bool,
+    /// What a look at everything has brought, not yet handed out.
+    backlog: VecDeque<Completion>,
     /// Windows that are free, the last used last.
     windows: Vec<u32>,
     random: StdRng,
@@ -135,6 +141,8 @@ impl MemoryPort {
             free: (0..count).rev().collect(),
             lanes: Vec::new(),
             turn: 0,
+            stirred: true,
+            backlog: VecDeque::with_capacity(reap::BURST),
             windows: (0..settings.windows).rev().collect(),
             random,
             parking: Parking {
@@ -269,6 +277,11 @@ impl Port for MemoryPort {
     #[inline]
     fn reap(&mut self, completions: &mut [Completion]) -> usize {
         self.gather(completions)
+    }
+
+    #[inline(always)]
+    fn reap_one(&mut self) -> Option<Completion> {
+        self.take_one()
     }
 
     #[inline]

@@ -116,45 +116,49 @@ pub(crate) enum Attempt {
     Failed(WorkError),
 }
 
+/// Laid out by hand: a message that comes, and the receive posted after it, need the first of its
+/// cache lines, and a message that is sent needs the second and the phase. Of a thousand queue
+/// pairs none is in the processor's nearest cache when its turn comes.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct QueuePair {
-    pub(crate) phase: Phase,
+    pub(crate) link: Option<Arc<Link>>,
+    receives: Fifo<Receive>,
+    /// Receives posted, wrapping.
+    posted: u32,
+    /// The shortest of the posted receives, and how many are that short.
+    least: (u32, u32),
     /// Never zero; changes with each use of this number.
     pub(crate) generation: u32,
     pub(crate) token: Token,
-    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) phase: Phase,
     /// Our side of the link, 0 or 1.
-    pub(crate) side: usize,
-    /// Which of the port's lanes leads to the peer; once established.
-    pub(crate) lane: usize,
-    /// The peer's queue pair and its generation; once established.
-    peer: (u32, u32),
-    /// The same as records have it.
-    address: Address,
+    side: u8,
+    /// In the port's lists: these survive `Free`, because list entries do.
+    pub(crate) in_waiting: bool,
 
+    pub(crate) waiting: Fifo<Waiting>,
+    /// The peer's queue pair and its generation, as records have them.
+    address: Address,
     /// Messages that may be sent before the peer's credit has to be read again.
     credit: u32,
-    /// The shortest receive those messages can meet.
-    shortest: u32,
+    /// The shortest receive those messages can meet, or the longest message of this fabric.
+    most: u32,
     /// Messages sent, wrapping.
     sent: u32,
-    pub(crate) waiting: Fifo<Waiting>,
+    /// Which of the port's lanes leads to the peer; once established.
+    lane: u32,
+
+    /// The same address, in numbers; once established.
+    peer: (u32, u32),
+    /// The longest message of this fabric; once established.
+    longest: u32,
     /// Octets of parking memory in use.
     pub(crate) parked_bytes: u32,
-
-    receives: Fifo<Receive>,
-    /// Receives posted, and messages received, wrapping.
-    posted: u32,
-    received: u32,
-    /// The shortest of the posted receives, and how many are that short.
-    least: (u32, u32),
-
     /// Work whose failure ended the connection.
     pub(crate) failed: Option<(WorkId, WorkError)>,
     /// Windows opened and not closed.
     pub(crate) exposures: u32,
-    /// In the port's lists: these survive `Free`, because list entries do.
-    pub(crate) in_waiting: bool,
     pub(crate) in_draining: bool,
     pub(crate) in_flushing: bool,
 }
@@ -167,17 +171,17 @@ impl QueuePair {
             token: Token(0),
             link: None,
             side: 0,
-            lane: usize::MAX,
+            lane: u32::MAX,
             peer: (0, 0),
             address: Address::new(0, 0),
             credit: 0,
-            shortest: 0,
+            most: 0,
+            longest: 0,
             sent: 0,
             waiting: Fifo::new(0),
             parked_bytes: 0,
             receives: Fifo::new(0),
             posted: 0,
-            received: 0,
             least: (u32::MAX, 0),
             failed: None,
             exposures: 0,
@@ -204,7 +208,7 @@ impl QueuePair {
             in_flushing: self.in_flushing,
             token,
             link: Some(link),
-            side,
+            side: u8::from(side != 0),
             receives,
             waiting,
             ..QueuePair::free()
@@ -222,34 +226,47 @@ impl QueuePair {
         };
     }
 
+    /// Our side of the link, 0 or 1.
+    #[inline]
+    pub(crate) fn side(&self) -> usize {
+        usize::from(self.side & 1)
+    }
+
+    /// Which of the port's lanes leads to the peer, if one does.
+    #[inline]
+    pub(crate) fn lane(&self) -> usize {
+        self.lane as usize
+    }
+
     /// The connection stands, and its messages go by `lane`.
-    pub(crate) fn establish(&mut self, lane: usize, peer: (u32, u32)) {
+    pub(crate) fn establish(&mut self, lane: u32, peer: (u32, u32), longest: u32) {
         self.phase = Phase::Established;
+        self.longest = longest;
         self.lane = lane;
         self.peer = peer;
         self.address = Address::new(peer.0, peer.1);
     }
 
-    /// Sends a message that will meet a receive long enough, by room that is there: false, and
-    /// nothing done, where that is not known. [`QueuePair::attempt`] then finds out.
+    /// Sends a message that nothing waits before and that will meet a receive long enough, by room
+    /// that is there: false, and nothing done, where that is not so or not known. [`QueuePair::attempt`]
+    /// then finds out.
     #[inline(always)]
     pub(crate) fn send_at_once(
         &mut self,
         lane: &mut Lane,
         message: &[Octets<'_>],
-        len: u32,
         arena: &Arena,
     ) -> bool {
-        if self.credit == 0 && !self.renew_credit() || len > self.shortest {
+        let ready = self.phase == Phase::Established && self.waiting.is_empty();
+        if !ready || self.is_severed() || !self.has_credit() {
             return false;
         }
-        let Some(room) = lane.to.room_behind(len) else {
+        if !lane.to.push_plain(self.address, message, self.most, arena) {
             return false;
-        };
+        }
         self.credit -= 1;
         self.sent = self.sent.wrapping_add(1);
         lane.written = true;
-        lane.to.push_plain(room, self.address, message, arena);
         true
     }
 
@@ -261,13 +278,19 @@ impl QueuePair {
 
     /// Whom this side's own windows say they belong to.
     pub(crate) fn owner(&self) -> Option<Owner> {
-        Some(Owner::new(self.link.as_ref()?.id, self.side))
+        Some(Owner::new(self.link.as_ref()?.id, self.side()))
     }
 
     /// Whom the peer's windows say they belong to.
     #[inline]
     pub(crate) fn peer_owner(&self) -> Option<Owner> {
-        Some(Owner::new(self.link.as_ref()?.id, 1 - self.side))
+        Some(Owner::new(self.link.as_ref()?.id, 1 - self.side()))
+    }
+
+    /// Whether receives may be posted.
+    #[inline]
+    pub(crate) fn takes_receives(&self) -> bool {
+        matches!(self.phase, Phase::Established | Phase::Adopted)
     }
 
     /// Whether a record with this generation is for this queue pair, now.
@@ -290,7 +313,7 @@ impl QueuePair {
         invalidate: Option<Handle>,
         arena: &Arena,
     ) -> Attempt {
-        if self.credit == 0 && !self.renew_credit() {
+        if !self.has_credit() {
             return Attempt::NotReady;
         }
         let Some(room) = lane.to.room(len) else {
@@ -301,7 +324,8 @@ impl QueuePair {
         {
             return Attempt::Failed(WorkError::RemoteAccess);
         }
-        let judge = len > self.shortest;
+        // No message is longer than the fabric's longest.
+        let judge = len > self.most;
         let (queue_pair, generation) = self.peer;
         let heading = Heading {
             queue_pair,
@@ -328,16 +352,17 @@ impl QueuePair {
     }
 
     /// Reads what the peer has posted. False when there is still no credit.
-    #[cold]
-    pub(crate) fn renew_credit(&mut self) -> bool {
+    #[inline(always)]
+    fn renew_credit(&mut self) -> bool {
         let Some(link) = &self.link else { return false };
-        let (posted, shortest) = link.sides[1 - self.side].posted();
+        let (posted, shortest) = link.sides[1 - self.side()].posted();
         self.credit = posted.wrapping_sub(self.sent);
-        self.shortest = shortest;
+        self.most = shortest.min(self.longest);
         self.credit != 0
     }
 
     /// Whether the peer has a receive, as far as can be known now.
+    #[inline]
     pub(crate) fn has_credit(&mut self) -> bool {
         self.credit > 0 || self.renew_credit()
     }
@@ -347,7 +372,7 @@ impl QueuePair {
         let judged = self
             .link
             .as_ref()
-            .map(|link| link.sides[1 - self.side].judged());
+            .map(|link| link.sides[1 - self.side()].judged());
         judged.is_some_and(|judged| judged.wrapping_sub(sent) < 1 << 31)
     }
 
@@ -366,14 +391,13 @@ impl QueuePair {
         }
         // A store to a line that is ours, until the sender's credit is spent and it reads again.
         let link = self.link.as_ref()?;
-        Some(link.sides[self.side].publish(self.posted, self.least.0))
+        Some(link.sides[self.side()].publish(self.posted, self.least.0))
     }
 
     /// Takes the oldest receive for a message that has come.
     #[inline]
     pub(crate) fn take_receive(&mut self) -> Option<Receive> {
         let receive = self.receives.pop()?;
-        self.received = self.received.wrapping_add(1);
         if receive.memory.len == self.least.0 {
             self.least.1 -= 1;
             if self.least.1 == 0 {
@@ -400,9 +424,10 @@ impl QueuePair {
     /// Says that the message just received was long enough for its receive. True when the
     /// sender should be woken.
     pub(crate) fn judge(&self) -> bool {
+        let received = self.posted.wrapping_sub(self.receives.len());
         self.link
             .as_ref()
-            .is_some_and(|link| link.sides[self.side].judge(self.received))
+            .is_some_and(|link| link.sides[self.side()].judge(received))
     }
 
     /// Takes the oldest receive to be flushed.

@@ -47,6 +47,9 @@ const LINE: usize = 64;
 /// Octets of a record before the message.
 const HEADER: usize = 16;
 
+/// Lines taken after which the writer is told, be there more to take or not.
+const OWED_LINES: u64 = 16;
+
 /// Commit word: a record, not free room.
 const COMMITTED: u64 = 1 << 63;
 /// Commit word: nothing here, go on at the start of the array.
@@ -65,44 +68,64 @@ struct Line(#[expect(dead_code, reason = "accessed by address only")] [u8; LINE]
 /// What the two ends share.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    lines: Lines,
+    memory: Memory,
     /// The first line that the reader still needs, counted from the beginning of time.
     head: Padded<AtomicU64>,
     /// The writer found no room and would like to be woken when there is some.
     starved: Padded<AtomicBool>,
 }
 
-struct Lines(Box<[UnsafeCell<Line>]>);
+struct Memory(Box<[UnsafeCell<Line>]>);
 
 // SAFETY: lines are octets; the protocol of the module text keeps writer and reader apart.
-unsafe impl Sync for Lines {}
+unsafe impl Sync for Memory {}
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} lines", self.0.len())
     }
 }
 
+/// The array as an end has it at hand, beside the ring that keeps it alive.
+#[derive(Debug)]
+struct Lines {
+    start: *mut u8,
+    /// The bits of a position that are an index.
+    mask: u64,
+}
+
+// SAFETY: an address in the ring's memory, which an end owns together with the ring.
+unsafe impl Send for Lines {}
+
 impl Lines {
-    #[inline]
-    fn mask(&self) -> u64 {
-        self.0.len() as u64 - 1
+    fn of(ring: &Ring) -> Lines {
+        let lines = &ring.memory.0;
+        Lines {
+            // The address comes from the whole array, so that a record may go beyond one line.
+            start: lines.as_ptr().cast::<u8>().cast_mut(),
+            mask: lines.len() as u64 - 1,
+        }
     }
 
     /// The line at a position.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "masked")]
     fn at(&self, position: u64) -> At<'_> {
-        let index = usize::try_from(position & self.mask()).unwrap_or(0);
-        // The address comes from the whole array, so that a record may go beyond one line.
-        let all = self.0.as_ptr().cast::<u8>().cast_mut();
+        let index = (position & self.mask) as usize;
         // SAFETY: masked to an index of the array.
-        let start = unsafe { all.add(index * LINE) };
+        let start = unsafe { self.start.add(index * LINE) };
         At(start, PhantomData)
+    }
+
+    /// How many lines there are from a position to the end of the array.
+    #[inline]
+    fn before_end(&self, position: u64) -> u64 {
+        self.mask + 1 - (position & self.mask)
     }
 }
 
 /// A line of the array: its first octet, good for as many octets as follow it in the array.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct At<'a>(*mut u8, PhantomData<&'a Lines>);
 
 impl<'a> At<'a> {
@@ -128,6 +151,36 @@ impl<'a> At<'a> {
     fn message(self) -> *mut u8 {
         // SAFETY: a record has at least its header.
         unsafe { self.0.add(HEADER) }
+    }
+
+    /// Lets the reader see the record that begins here.
+    #[inline]
+    fn commit(self, [word, rest]: [u64; 2]) {
+        self.word(1).store(rest, Ordering::Relaxed);
+        self.word(0).store(word, Ordering::Release);
+    }
+
+    /// Makes free room of so many lines, all of one record: each begins with zero.
+    #[inline]
+    fn wipe(self, lines: u64) {
+        self.word(0).store(0, Ordering::Relaxed);
+        if lines > 1 {
+            self.next().word(0).store(0, Ordering::Relaxed);
+        }
+        if lines > 2 {
+            self.next().next().wipe_many(lines - 2);
+        }
+    }
+
+    /// The same, for what is longer than nearly all there is.
+    #[inline(never)]
+    fn wipe_many(self, lines: u64) {
+        let mut line = self;
+        for _ in 1..lines {
+            line.word(0).store(0, Ordering::Relaxed);
+            line = line.next();
+        }
+        line.word(0).store(0, Ordering::Relaxed);
     }
 }
 
@@ -157,11 +210,14 @@ impl Address {
 }
 
 /// A message that is there, still in the ring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
     pub(crate) heading: Heading,
     /// Octets of the message.
     pub(crate) len: u32,
+    at: At<'a>,
+    /// The reader's.
+    head: &'a mut u64,
 }
 
 /// Room for one record, found by [`Writer::room`].
@@ -191,32 +247,33 @@ pub(crate) fn channel(octets: u32) -> (Writer, Reader) {
         .map(|_| UnsafeCell::new(Line([0; LINE])))
         .collect();
     let ring = Arc::new(Ring {
-        lines: Lines(lines),
+        memory: Memory(lines),
         head: Padded::default(),
         starved: Padded::default(),
     });
     let writer = Writer {
+        lines: Lines::of(&ring),
         ring: Arc::clone(&ring),
         tail: 0,
         head: 0,
     };
-    (
-        writer,
-        Reader {
-            ring,
-            head: 0,
-            published: 0,
-        },
-    )
+    let reader = Reader {
+        lines: Lines::of(&ring),
+        ring,
+        head: 0,
+        published: 0,
+    };
+    (writer, reader)
 }
 
 /// The one writer of a ring.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    ring: Arc<Ring>,
+    lines: Lines,
     tail: u64,
     /// The reader's head as last read.
     head: u64,
+    ring: Arc<Ring>,
 }
 
 impl Writer {
@@ -226,32 +283,17 @@ impl Writer {
         self.tail
     }
 
-    /// Room for a message of `len` octets right behind the last one, as far as is known without
-    /// looking where the reader is: nearly always.
-    #[inline]
-    pub(crate) fn room_behind(&self, len: u32) -> Option<Room> {
-        let lines = lines_of(len);
-        let mask = self.ring.lines.mask();
-        let before_end = (self.tail & mask) + lines <= mask + 1;
-        let before_head = self.tail + lines - self.head <= mask + 1;
-        (before_end && before_head).then_some(Room {
-            at: self.tail,
-            lines,
-            len,
-        })
-    }
-
     /// Room for a message of `len` octets, if there is some now.
     pub(crate) fn room(&mut self, len: u32) -> Option<Room> {
         let lines = lines_of(len);
-        let mask = self.ring.lines.mask();
-        let left = mask + 1 - (self.tail & mask);
+        let left = self.lines.before_end(self.tail);
         let skip = if lines > left { left } else { 0 };
         let at = self.tail + skip;
         let end = at + lines;
-        if end - self.head > mask + 1 {
+        let all = self.lines.mask + 1;
+        if end - self.head > all {
             self.look_again();
-            if end - self.head > mask + 1 {
+            if end - self.head > all {
                 return None;
             }
         }
@@ -259,7 +301,6 @@ impl Writer {
     }
 
     /// Reads how far the reader has come.
-    #[cold]
     fn look_again(&mut self) {
         self.head = self.ring.head.load(Ordering::Acquire);
     }
@@ -268,44 +309,61 @@ impl Writer {
     ///
     /// All spans must be inside `arena` and the lengths must sum up to that of the room; what
     /// does not fit is not copied.
-    #[inline]
     pub(crate) fn push(&mut self, room: Room, to: Heading, message: &[Octets<'_>], arena: &Arena) {
         if room.at != self.tail {
             self.skip();
         }
+        let record = self.lines.at(room.at);
+        let gathered = gather(record, room.len, message, arena);
+        debug_assert_eq!(gathered, Ok(room.len), "a message other than its room");
         let handle = to.invalidated.map_or(0, |handle| handle.0);
         let rest = u64::from(to.generation) << 32 | u64::from(handle);
-        self.commit(room, [commit_word(to), rest], message, arena);
+        record.commit([commit_word(to) | u64::from(room.len), rest]);
+        self.tail = room.at + room.lines;
     }
 
-    /// As [`Writer::push`], to somebody who is told nothing but the message, where the room is
-    /// that of [`Writer::room_behind`].
+    /// As [`Writer::push`], to somebody who is told nothing but the message, measuring it on the
+    /// way. False, and nothing done, for one of more than `most` octets, for one with a span that
+    /// is not inside `arena`, and where there is too little room behind the last one, as far as is
+    /// known without looking where the reader is: so seldom.
     #[inline(always)]
     pub(crate) fn push_plain(
         &mut self,
-        room: Room,
         to: Address,
         message: &[Octets<'_>],
+        most: u32,
         arena: &Arena,
-    ) {
-        self.commit(room, to.0, message, arena);
-    }
-
-    #[inline(always)]
-    fn commit(&mut self, room: Room, header: [u64; 2], message: &[Octets<'_>], arena: &Arena) {
-        let record = self.ring.lines.at(room.at);
-        self.tail = room.at + room.lines;
-        gather(record, room.len, message, arena);
-        let [word, rest] = header;
-        record.word(1).store(rest, Ordering::Relaxed);
-        let word = word | u64::from(room.len);
-        record.word(0).store(word, Ordering::Release);
+    ) -> bool {
+        let before_head = self.lines.mask + 1 + self.head - self.tail;
+        let lines = self.lines.before_end(self.tail).min(before_head);
+        if lines == 0 {
+            return false;
+        }
+        let room = lines * LINE as u64 - HEADER as u64;
+        let record = self.lines.at(self.tail);
+        match gather(
+            record,
+            u32::try_from(room).unwrap_or(u32::MAX).min(most),
+            message,
+            arena,
+        ) {
+            Ok(len) => {
+                let Address([word, rest]) = to;
+                record.commit([word | u64::from(len), rest]);
+                self.tail += lines_of(len);
+                true
+            }
+            Err(Unfit { written }) => {
+                record.wipe(lines_of(written));
+                false
+            }
+        }
     }
 
     /// Says that nothing comes before the start of the array.
     #[cold]
     fn skip(&self) {
-        let skip = self.ring.lines.at(self.tail).word(0);
+        let skip = self.lines.at(self.tail).word(0);
         skip.store(COMMITTED | SKIP, Ordering::Release);
     }
 
@@ -315,34 +373,45 @@ impl Writer {
     }
 }
 
-/// Copies a message of `len` octets behind the header of its record.
+/// A message that does not go where it should; so much of it was written there.
+#[derive(Debug, PartialEq, Eq)]
+struct Unfit {
+    written: u32,
+}
+
+/// Copies a message of at most `most` octets behind the header of its record, whose room is at
+/// least that. How long it is.
 #[inline(always)]
-fn gather(record: At<'_>, len: u32, message: &[Octets<'_>], arena: &Arena) {
+#[expect(clippy::cast_possible_truncation, reason = "no more than `most`")]
+fn gather(record: At<'_>, most: u32, message: &[Octets<'_>], arena: &Arena) -> Result<u32, Unfit> {
     let mut to = record.message();
-    let mut left = len as usize;
+    let mut left = most as usize;
     for part in message {
         let len = match part {
-            Octets::Bytes(bytes) if bytes.len() <= left => {
-                // SAFETY: so many octets are left in the room, which the reader does not read
-                // before the commit, and which is never given out as a slice.
-                unsafe { short::copy(bytes.as_ptr(), to, bytes.len()) };
-                bytes.len()
-            }
-            Octets::Span(span) if span.len as usize <= left => {
-                // SAFETY: as above; an arena is not in a ring.
-                let inside = unsafe { arena.copy_out(*span, to) };
-                debug_assert!(inside, "spans are checked before");
-                span.len as usize
-            }
-            _ => {
-                debug_assert!(false, "a message longer than its room");
-                return;
-            }
+            Octets::Bytes(bytes) => bytes.len(),
+            Octets::Span(span) => span.len as usize,
         };
+        let fits = len <= left;
+        let copied = fits
+            && match part {
+                Octets::Bytes(bytes) => {
+                    // SAFETY: so many octets are left in the room, which the reader does not read
+                    // before the commit, and which is never given out as a slice.
+                    unsafe { short::copy(bytes.as_ptr(), to, len) };
+                    true
+                }
+                // SAFETY: as above; an arena is not in a ring.
+                Octets::Span(span) => unsafe { arena.copy_out(*span, to) },
+            };
+        if !copied {
+            let written = most - left as u32;
+            return Err(Unfit { written });
+        }
         // SAFETY: still in the room, or one past its end.
         to = unsafe { to.add(len) };
         left -= len;
     }
+    Ok(most - left as u32)
 }
 
 #[inline]
@@ -364,9 +433,10 @@ fn commit_word(to: Heading) -> u64 {
 /// The one reader of a ring.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    ring: Arc<Ring>,
+    lines: Lines,
     head: u64,
     published: u64,
+    ring: Arc<Ring>,
 }
 
 impl Reader {
@@ -376,64 +446,26 @@ impl Reader {
         self.head
     }
 
-    /// The oldest message, if there is one. It stays until [`Reader::advance`].
+    /// The oldest message, if there is one. It stays until [`Record::advance`].
     #[inline]
-    pub(crate) fn peek(&mut self) -> Option<Record> {
-        let mut word = self.commit_word()?;
+    pub(crate) fn peek(&mut self) -> Option<Record<'_>> {
+        let Reader { lines, head, .. } = self;
+        let mut at = lines.at(*head);
+        let mut word = at.word(0).load(Ordering::Acquire);
         if word & SKIP != 0 {
-            word = self.skip()?;
+            (at, word) = skip(lines, head);
         }
-        let rest = self
-            .ring
-            .lines
-            .at(self.head)
-            .word(1)
-            .load(Ordering::Relaxed);
-        Some(record(word, rest))
-    }
-
-    /// The commit word at the head, if it is there.
-    #[inline]
-    fn commit_word(&self) -> Option<u64> {
-        let word = self
-            .ring
-            .lines
-            .at(self.head)
-            .word(0)
-            .load(Ordering::Acquire);
-        (word != 0).then_some(word)
-    }
-
-    /// Goes on at the start of the array.
-    #[cold]
-    fn skip(&mut self) -> Option<u64> {
-        let skipped = self.ring.lines.at(self.head).word(0);
-        skipped.store(0, Ordering::Relaxed);
-        let mask = self.ring.lines.mask();
-        self.head += mask + 1 - (self.head & mask);
-        self.commit_word()
-    }
-
-    /// Copies a peeked message to the start of `span`; false when it does not fit there.
-    #[inline]
-    pub(crate) fn copy(&self, record: Record, arena: &Arena, span: Span) -> bool {
-        let from = self.ring.lines.at(self.head).message().cast_const();
-        // SAFETY: the record's octets are whole (its commit word was read) and stay until
-        // `advance`; the span is a posted receive, over which no slice lives.
-        unsafe { arena.copy_in(span, from, record.len) }
-    }
-
-    /// Goes past a peeked message.
-    #[inline]
-    pub(crate) fn advance(&mut self, record: Record) {
-        let lines = lines_of(record.len);
-        let mut line = self.ring.lines.at(self.head);
-        for _ in 1..lines {
-            line.word(0).store(0, Ordering::Relaxed);
-            line = line.next();
+        if word == 0 {
+            return None;
         }
-        line.word(0).store(0, Ordering::Relaxed);
-        self.head += lines;
+        let rest = at.word(1).load(Ordering::Relaxed);
+        Some(record(word, rest, at, head))
+    }
+
+    /// So much has been taken that the writer should hear of it.
+    #[inline]
+    pub(crate) fn owes(&self) -> bool {
+        self.head - self.published >= OWED_LINES
     }
 
     /// Lets the writer have the lines of everything taken so far. True when the writer waits
@@ -451,9 +483,37 @@ impl Reader {
     }
 }
 
+/// Goes on at the start of the array: the line there, and its commit word.
+#[cold]
+fn skip<'a>(lines: &'a Lines, head: &mut u64) -> (At<'a>, u64) {
+    lines.at(*head).word(0).store(0, Ordering::Relaxed);
+    *head += lines.before_end(*head);
+    let at = lines.at(*head);
+    (at, at.word(0).load(Ordering::Acquire))
+}
+
+impl Record<'_> {
+    /// Copies the message to the start of `span`; false when it does not fit there.
+    #[inline]
+    pub(crate) fn copy(&self, arena: &Arena, span: Span) -> bool {
+        let from = self.at.message().cast_const();
+        // SAFETY: the record's octets are whole (its commit word was read) and stay until
+        // `advance`; the span is a posted receive, over which no slice lives.
+        unsafe { arena.copy_in(span, from, self.len) }
+    }
+
+    /// Goes past it.
+    #[inline]
+    pub(crate) fn advance(self) {
+        let lines = lines_of(self.len);
+        self.at.wipe(lines);
+        *self.head += lines;
+    }
+}
+
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "halves of words, masked")]
-fn record(word: u64, rest: u64) -> Record {
+fn record<'a>(word: u64, rest: u64, at: At<'a>, head: &'a mut u64) -> Record<'a> {
     Record {
         heading: Heading {
             queue_pair: (word >> 32) as u32 & (MOST_QUEUE_PAIRS - 1),
@@ -462,6 +522,8 @@ fn record(word: u64, rest: u64) -> Record {
             judge: word & JUDGE != 0,
         },
         len: word as u32,
+        at,
+        head,
     }
 }
 

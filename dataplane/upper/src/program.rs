@@ -179,7 +179,7 @@ impl Service {
     }
 
     /// Answers a Call; false: it waits for memory.
-    #[inline]
+    #[inline(always)]
     fn serve<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, slot: SlotId) -> bool {
         let Some(call) = conn.call(io, slot) else {
             return true;

@@ -31,14 +31,8 @@ pub struct Plain {
 /// A word as it lies in the message.
 type Word = [u8; 4];
 
-/// True when all of these words are zero.
-#[inline]
-fn zero<const N: usize>(words: [Word; N]) -> bool {
-    words
-        .into_iter()
-        .fold(0, |any, word| any | u32::from_ne_bytes(word))
-        == 0
-}
+/// No "one more", no handle, the procedure MSG.
+const ZERO: Word = [0; 4];
 
 impl Plain {
     /// Sees a message that is plain and in which nothing is wrong. `None` says only that it has
@@ -51,17 +45,17 @@ impl Plain {
         let version = Version::of(u32::from_be_bytes(vers))?;
         let (absent, own, kind) = match version {
             Version::One => {
-                let &[reads, writes, reply, own, kind] = rest.first_chunk()?;
-                (zero([procedure, reads, writes, reply]), own, kind)
+                let [lists @ .., own, kind] = rest.first_chunk::<5>()?;
+                (*lists == [ZERO; 3], own, *kind)
             }
             Version::Two => {
-                let &[declared, handle, reads, writes, reply, own, kind] = rest.first_chunk()?;
-                let absent = zero([procedure, handle, reads, writes, reply]);
-                (absent && declared == kind, own, kind)
+                let [declared, handle_and_lists @ .., own, kind] = rest.first_chunk::<7>()?;
+                let absent = *handle_and_lists == [ZERO; 4];
+                (absent && declared == kind, own, *kind)
             }
         };
         let direction = Direction::of(u32::from_be_bytes(kind))?;
-        (absent && own == xid).then_some(Plain {
+        (absent && procedure == ZERO && *own == xid).then_some(Plain {
             xid: Xid(u32::from_be_bytes(xid)),
             version,
             credits: u32::from_be_bytes(credits),

@@ -21,7 +21,7 @@ impl MemoryPort {
         ) {
             return;
         }
-        let (Some(link), side, lane) = (pair.link.clone(), pair.side, pair.lane) else {
+        let (Some(link), side, lane) = (pair.link.clone(), pair.side(), pair.lane()) else {
             return;
         };
         if let Some(lane) = self.lanes.get(lane) {
@@ -41,13 +41,14 @@ impl MemoryPort {
     pub(super) fn too_long(&mut self, number: u32, receive: WorkId) {
         let pair = &mut self.queue_pairs[number as usize];
         pair.failed = Some((receive, WorkError::LocalLength));
-        let side = pair.side;
+        let side = pair.side();
         self.end(number, Cause::TooLongFor(side));
     }
 
     fn begin_flush(&mut self, number: u32) {
         let pair = &mut self.queue_pairs[number as usize];
         pair.phase = Phase::Flushing;
+        self.stirred = true;
         if !pair.in_flushing {
             pair.in_flushing = self.chores.flushing.push(number);
         }
@@ -56,6 +57,7 @@ impl MemoryPort {
     /// Takes what others have left for this lcore.
     #[cold]
     pub(super) fn read_news(&mut self) {
+        self.stirred = true;
         let Self {
             shared,
             lanes,
@@ -103,8 +105,8 @@ impl MemoryPort {
     fn is_drained(&self, number: u32) -> bool {
         let pair = &self.queue_pairs[number as usize];
         let Some(link) = &pair.link else { return true };
-        let last = link.sides[pair.side].last.load(Ordering::Acquire);
-        let peer = link.sides[1 - pair.side].port.get();
+        let last = link.sides[pair.side()].last.load(Ordering::Acquire);
+        let peer = link.sides[1 - pair.side()].port.get();
         let lane = peer.and_then(|peer| self.lanes.iter().find(|lane| lane.peer.id == peer.id));
         lane.is_none_or(|lane| lane.from.position() >= last)
     }
@@ -155,7 +157,7 @@ impl MemoryPort {
         let Work::Judging(sent) = waiting.work else {
             return Outcome::Failed(WorkError::Flushed);
         };
-        let too_long = |link: &crate::link::Link| link.was_too_long_for(1 - pair.side);
+        let too_long = |link: &crate::link::Link| link.was_too_long_for(1 - pair.side());
         if pair.was_judged(sent) {
             Outcome::Done
         } else if pair.link.as_deref().is_some_and(too_long) {
@@ -189,6 +191,7 @@ impl MemoryPort {
             self.queue_pairs[number as usize].waiting.pop();
         }
         if exposures > 0 {
+            self.stirred = true;
             let Self {
                 shared,
                 windows,
@@ -208,6 +211,7 @@ impl MemoryPort {
         }
         self.queue_pairs[number as usize].release();
         self.free.push(number);
+        self.backlog.retain(|completion| completion.token != token);
         if let Some(faults) = &mut self.faults {
             faults.forget(token);
         }
@@ -220,7 +224,7 @@ impl MemoryPort {
         let peer = pair
             .link
             .as_ref()
-            .and_then(|link| link.sides[1 - pair.side].port.get());
+            .and_then(|link| link.sides[1 - pair.side()].port.get());
         if let Some(peer) = peer {
             peer.bell.ring();
         }

@@ -45,20 +45,28 @@ impl MemoryPort {
         memory: Span,
         id: WorkId,
     ) -> Result<(), Refused> {
-        if !self.arena.contains(memory) {
-            return Err(Refused::Unsupported);
+        let inside = self.arena.contains(memory);
+        if let Some(pair) = self.queue_pairs.get_mut(qp.0 as usize)
+            && inside
+            && pair.takes_receives()
+            && let Some(wake) = pair.post_receive(Receive { memory, id })
+        {
+            if wake {
+                self.wake_peer(qp.0);
+            }
+            return Ok(());
         }
-        let pair = self.pair(qp)?;
-        if !matches!(pair.phase, Phase::Established | Phase::Adopted) {
-            return Err(Refused::Broken);
+        Err(self.why_no_receive(qp, inside))
+    }
+
+    /// Why a receive was not posted.
+    #[cold]
+    fn why_no_receive(&mut self, qp: QueuePair, inside: bool) -> Refused {
+        match self.pair(qp) {
+            _ if !inside => Refused::Unsupported,
+            Ok(pair) if pair.takes_receives() => Refused::Busy,
+            _ => Refused::Broken,
         }
-        let wake = pair
-            .post_receive(Receive { memory, id })
-            .ok_or(Refused::Busy)?;
-        if wake {
-            self.wake_peer(qp.0);
-        }
-        Ok(())
     }
 
     #[inline]
@@ -69,30 +77,16 @@ impl MemoryPort {
         invalidate: Option<Handle>,
         id: WorkId,
     ) -> Result<Posted, Refused> {
-        let len = self.measure(message)?;
-        if invalidate.is_some() && !self.limits.remote_invalidate {
-            return Err(Refused::Unsupported);
-        }
-        let Self {
-            queue_pairs,
-            lanes,
-            arena,
-            faults,
-            ..
-        } = self;
-        let pair = queue_pairs.get_mut(number as usize);
-        let pair = pair.ok_or(Refused::Broken)?;
-        if pair.phase != Phase::Established || !pair.waiting.is_empty() || faults.is_some() {
-            return self.post_send_slowly(number, message, len, invalidate, id);
-        }
-        if pair.is_severed() {
-            return Err(Refused::Broken);
-        }
-        let lane = lanes.get_mut(pair.lane).ok_or(Refused::Broken)?;
-        if invalidate.is_none() && pair.send_at_once(lane, message, len, arena) {
+        if invalidate.is_none()
+            && let Some(pair) = self.queue_pairs.get_mut(number as usize)
+            && let Some(lane) = self.lanes.get_mut(pair.lane())
+            && self.faults.is_none()
+            && message.len() <= GATHER as usize
+            && pair.send_at_once(lane, message, &self.arena)
+        {
             return Ok(Posted::Done);
         }
-        self.post_send_slowly(number, message, len, invalidate, id)
+        self.post_send_slowly(number, message, invalidate, id)
     }
 
     /// A message that needs more than to be put into the ring.
@@ -101,10 +95,13 @@ impl MemoryPort {
         &mut self,
         number: u32,
         message: &[Octets<'_>],
-        len: u32,
         invalidate: Option<Handle>,
         id: WorkId,
     ) -> Result<Posted, Refused> {
+        let len = self.measure(message)?;
+        if invalidate.is_some() && !self.limits.remote_invalidate {
+            return Err(Refused::Unsupported);
+        }
         self.ready(number)?;
         if self.faults.is_some()
             && let Some(posted) = self.faulty_send(number, message, len, invalidate, id)
@@ -115,7 +112,7 @@ impl MemoryPort {
         if !pair.waiting.is_empty() {
             return self.park(number, message, len, invalidate, id);
         }
-        let lane = &mut self.lanes[pair.lane];
+        let lane = &mut self.lanes[pair.lane()];
         let attempt = pair.attempt(lane, message, len, invalidate, &self.arena);
         match attempt {
             Attempt::Done => Ok(self.done(number, id)),
@@ -129,7 +126,6 @@ impl MemoryPort {
     }
 
     /// The length of a message that can be sent at all.
-    #[inline]
     fn measure(&self, message: &[Octets<'_>]) -> Result<u32, Refused> {
         if message.len() > GATHER as usize {
             return Err(Refused::Unsupported);
@@ -150,7 +146,6 @@ impl MemoryPort {
     }
 
     /// Whether a queue pair can send, read and write now.
-    #[inline]
     fn ready(&mut self, number: u32) -> Result<(), Refused> {
         let pair = self.pair(QueuePair(number))?;
         let severed = pair.is_severed();
@@ -171,13 +166,14 @@ impl MemoryPort {
             .as_ref()
             .filter(|link| link.is_established())
             .ok_or(Refused::Broken)?;
-        let peer = &link.sides[1 - pair.side];
+        let peer = &link.sides[1 - pair.side()];
         let (Some(port), Some(address)) = (peer.port.get(), peer.address()) else {
             return Err(Refused::Broken);
         };
         let lane = self.lanes.iter().position(|lane| lane.peer.id == port.id);
+        let lane = lane.and_then(|lane| u32::try_from(lane).ok());
         let lane = lane.ok_or(Refused::Broken)?;
-        pair.establish(lane, address);
+        pair.establish(lane, address, self.limits.message_bytes);
         Ok(())
     }
 
@@ -236,6 +232,7 @@ impl MemoryPort {
         let pair = &mut self.queue_pairs[number as usize];
         let queued = pair.waiting.push(waiting);
         debug_assert!(queued, "room was checked");
+        self.stirred = true;
         if !pair.in_waiting {
             pair.in_waiting = self.chores.waiting.push(number);
         }
@@ -270,7 +267,7 @@ impl MemoryPort {
 
     pub(super) fn transfer(&self, number: u32, work: Work) -> Result<(), WorkError> {
         let pair = &self.queue_pairs[number as usize];
-        let (Some(owner), Some(lane)) = (pair.peer_owner(), self.lanes.get(pair.lane)) else {
+        let (Some(owner), Some(lane)) = (pair.peer_owner(), self.lanes.get(pair.lane())) else {
             return Err(WorkError::Flushed);
         };
         let arena = &self.arena;
@@ -370,6 +367,7 @@ impl MemoryPort {
         if vacant {
             self.windows.push(window);
         } else {
+            self.stirred = true;
             self.chores.retiring.push(Retiring { window, report });
         }
         vacant

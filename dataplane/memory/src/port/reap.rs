@@ -1,18 +1,16 @@
 //! Reaping: messages that have come, and work that had to wait.
 
 use super::MemoryPort;
-use crate::lane::Lane;
-use crate::queue_pair::{Attempt, Phase, QueuePair, Work};
-use crate::ring::Record;
-use rpcrdma_fabric::arena::Arena;
+use crate::queue_pair::{Attempt, Phase, QueuePair, Receive, Work};
+use crate::ring::Heading;
 use rpcrdma_fabric::{Completion, Octets, Outcome, Token, WorkError, WorkId};
 
 /// Waiting queue pairs that are tried in one reap, so that a thousand blocked ones cost the
 /// others nothing.
 const TRIES: u32 = 16;
 
-/// Completions that a port with faults takes in at once.
-const FAULTY_BURST: usize = 64;
+/// Completions that one look at everything brings at most.
+pub(super) const BURST: usize = 64;
 
 const NOTHING: Completion = Completion {
     token: Token(0),
@@ -20,72 +18,65 @@ const NOTHING: Completion = Completion {
     outcome: Outcome::Disconnected,
 };
 
-/// Messages being delivered.
-struct Delivery<'a> {
-    completions: &'a mut [Completion],
-    count: usize,
-    /// A message was too long for the receive that it met: the queue pair, and the receive. The
-    /// delivery ends there.
-    too_long: Option<(u32, WorkId)>,
-}
-
-impl Delivery<'_> {
-    /// Delivers what has come by one lane. A message whose queue pair is gone is dropped.
-    #[inline]
-    fn take_all(&mut self, lane: &mut Lane, queue_pairs: &mut [QueuePair], arena: &Arena) {
-        let Lane { from, peer, .. } = lane;
-        while self.too_long.is_none()
-            && let Some(place) = self.completions.get_mut(self.count)
-            && let Some(record) = from.peek()
-        {
-            let heading = record.heading;
-            let pair = queue_pairs.get_mut(heading.queue_pair as usize);
-            // The sender counts our receives, so there is one.
-            if let Some(pair) = pair
-                && pair.takes(heading.generation)
-                && let Some(receive) = pair.take_receive()
-            {
-                if from.copy(record, arena, receive.memory) {
-                    *place = completion(pair.token, &record, receive.id);
-                    self.count += 1;
-                    if heading.judge && pair.judge() {
-                        peer.bell.ring();
-                    }
-                } else {
-                    self.too_long = Some((heading.queue_pair, receive.id));
-                }
-            }
-            from.advance(record);
-        }
-        if from.publish() {
-            peer.bell.ring();
-        }
+/// The queue pair that a message is for, and the receive it meets. `None` where it is gone.
+#[inline(always)]
+fn meet<'p>(
+    queue_pairs: &'p mut [QueuePair],
+    heading: &Heading,
+) -> Option<(&'p mut QueuePair, Receive)> {
+    let pair = queue_pairs.get_mut(heading.queue_pair as usize)?;
+    if !pair.takes(heading.generation) {
+        return None;
     }
-}
-
-#[inline]
-fn completion(token: Token, record: &Record, id: WorkId) -> Completion {
-    let outcome = Outcome::Received {
-        len: record.len,
-        invalidated: record.heading.invalidated,
-    };
-    Completion { token, id, outcome }
+    // The sender counts our receives, so there is one.
+    let receive = pair.take_receive()?;
+    Some((pair, receive))
 }
 
 impl MemoryPort {
-    #[inline]
-    pub(super) fn gather(&mut self, completions: &mut [Completion]) -> usize {
-        let disturbed = self.armed | self.shared.has_news() | self.faults.is_some();
-        if disturbed | self.chores.any() {
-            self.gather_disturbed(completions)
-        } else {
-            self.receive(completions)
+    /// The next completion.
+    #[inline(always)]
+    pub(super) fn take_one(&mut self) -> Option<Completion> {
+        if self.stirred || self.shared.has_news() {
+            return self.take_stirred();
         }
+        debug_assert!(!self.is_stirred(), "somebody did not say so");
+        self.receive()
     }
 
-    /// When there is more than messages, or may be.
+    /// As many as there is room for.
+    pub(super) fn gather(&mut self, completions: &mut [Completion]) -> usize {
+        let mut count = 0;
+        while let Some(place) = completions.get_mut(count)
+            && let Some(completion) = self.backlog.pop_front()
+        {
+            *place = completion;
+            count += 1;
+        }
+        count + self.look(&mut completions[count..])
+    }
+
+    /// There is more to look after than messages and news.
+    fn is_stirred(&self) -> bool {
+        let waiting = !self.backlog.is_empty() || self.chores.any();
+        waiting || self.armed || self.faults.is_some()
+    }
+
+    /// From a look at everything.
     #[inline(never)]
-    fn gather_disturbed(&mut self, completions: &mut [Completion]) -> usize {
+    fn take_stirred(&mut self) -> Option<Completion> {
+        if self.backlog.is_empty() {
+            let mut found = [NOTHING; BURST];
+            let count = self.look(&mut found);
+            self.backlog.extend(&found[..count]);
+        }
+        let next = self.backlog.pop_front();
+        self.stirred = self.is_stirred();
+        next
+    }
+
+    /// Looks at everything there may be.
+    fn look(&mut self, completions: &mut [Completion]) -> usize {
         if self.armed {
             self.armed = false;
             self.shared.bell.disarm();
@@ -96,7 +87,7 @@ impl MemoryPort {
         if self.faults.is_none() {
             return self.collect(completions);
         }
-        let mut arrived = [NOTHING; FAULTY_BURST];
+        let mut arrived = [NOTHING; BURST];
         let count = self.collect(&mut arrived);
         let Some(faults) = &mut self.faults else {
             return 0;
@@ -107,43 +98,63 @@ impl MemoryPort {
 
     /// What comes of waiting work, then messages.
     fn collect(&mut self, completions: &mut [Completion]) -> usize {
-        // Half of the room, so that neither starves the other.
-        let half = completions.len().div_ceil(2);
-        let count = self.do_chores(&mut completions[..half]);
-        count + self.receive(&mut completions[count..])
-    }
-
-    /// Delivers what has come by the lanes, beginning with another one each time.
-    #[inline]
-    fn receive(&mut self, completions: &mut [Completion]) -> usize {
-        let Self {
-            lanes,
-            turn,
-            queue_pairs,
-            arena,
-            ..
-        } = self;
-        let mut delivery = Delivery {
-            completions,
-            count: 0,
-            too_long: None,
-        };
-        let (before, first) = lanes.split_at_mut(*turn);
-        for lane in first.iter_mut().chain(before) {
-            delivery.take_all(lane, queue_pairs, arena);
+        let mut count = 0;
+        if self.chores.any() {
+            // Half of the room, so that neither starves the other.
+            let half = completions.len().div_ceil(2);
+            count = self.do_chores(&mut completions[..half]);
         }
-        *turn = if *turn + 1 < lanes.len() {
-            *turn + 1
-        } else {
-            0
-        };
-        let Delivery {
-            count, too_long, ..
-        } = delivery;
-        if let Some((number, receive)) = too_long {
-            self.too_long(number, receive);
+        while let Some(place) = completions.get_mut(count)
+            && let Some(completion) = self.receive()
+        {
+            *place = completion;
+            count += 1;
         }
         count
+    }
+
+    /// The next message. A lane is read until it is empty, or owes its writer a word of how much
+    /// was taken; then comes the next one's turn.
+    #[inline(always)]
+    fn receive(&mut self) -> Option<Completion> {
+        let mut empty = 0;
+        while empty < self.lanes.len() {
+            let Some(lane) = self.lanes.get_mut(self.turn) else {
+                self.turn = 0;
+                continue;
+            };
+            let Some(message) = lane.from.peek() else {
+                lane.publish();
+                self.turn += 1;
+                empty += 1;
+                continue;
+            };
+            let (heading, len) = (message.heading, message.len);
+            let met = meet(&mut self.queue_pairs, &heading);
+            let fits = met
+                .as_ref()
+                .is_some_and(|(_, receive)| message.copy(&self.arena, receive.memory));
+            message.advance();
+            if lane.from.owes() {
+                lane.publish();
+                self.turn += 1;
+            }
+            let Some((pair, receive)) = met else {
+                empty = 0;
+                continue;
+            };
+            if !fits {
+                self.too_long(heading.queue_pair, receive.id);
+                continue;
+            }
+            if heading.judge && pair.judge() {
+                lane.peer.bell.ring();
+            }
+            let (token, id, invalidated) = (pair.token, receive.id, heading.invalidated);
+            let outcome = Outcome::Received { len, invalidated };
+            return Some(Completion { token, id, outcome });
+        }
+        None
     }
 
     /// Looks after what is not simply a message that came.
@@ -215,7 +226,7 @@ impl MemoryPort {
         invalidate: Option<rpcrdma_fabric::Handle>,
     ) -> Attempt {
         let pair = &mut self.queue_pairs[number as usize];
-        let lane = &mut self.lanes[pair.lane];
+        let lane = &mut self.lanes[pair.lane()];
         let message = [Octets::Span(parked)];
         let attempt = pair.attempt(lane, &message, parked.len, invalidate, &self.parking.arena);
         if !matches!(attempt, Attempt::NotReady | Attempt::NoRoom) {
@@ -292,18 +303,23 @@ impl MemoryPort {
             .faults
             .as_ref()
             .is_some_and(|faults| faults.is_holding());
-        if self.chores.urgent() || counting || held || self.shared.has_news() {
+        if !self.backlog.is_empty()
+            || self.chores.urgent()
+            || counting
+            || held
+            || self.shared.has_news()
+        {
             return false;
         }
         for number in self.chores.waiting.iter() {
             let pair = &self.queue_pairs[number as usize];
-            if let (Some(link), Some(lane)) = (&pair.link, self.lanes.get(pair.lane)) {
-                link.sides[1 - pair.side].starve();
+            if let (Some(link), Some(lane)) = (&pair.link, self.lanes.get(pair.lane())) {
+                link.sides[1 - pair.side()].starve();
                 lane.to.starve();
             }
         }
         self.shared.bell.arm();
-        self.armed = true;
+        (self.armed, self.stirred) = (true, true);
         if self.shared.has_news() || self.has_messages() || self.has_progress() {
             self.armed = false;
             self.shared.bell.disarm();
@@ -332,7 +348,7 @@ impl MemoryPort {
                 Some(Work::Read { .. } | Work::Write { .. }) => true,
                 Some(Work::Send { parked, .. }) => {
                     let room = lanes
-                        .get_mut(pair.lane)
+                        .get_mut(pair.lane())
                         .and_then(|lane| lane.to.room(parked.len));
                     room.is_some() && pair.has_credit()
                 }

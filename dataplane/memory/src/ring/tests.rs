@@ -42,10 +42,10 @@ fn take(reader: &mut Reader, n: u32, len: u32, arena: &Arena) {
     let record = reader.peek().expect("it was committed");
     assert_eq!((record.heading, record.len), (heading(n), len));
     let span = Span { offset: 64, len };
-    assert!(reader.copy(record, arena, span));
+    assert!(record.copy(arena, span));
     // SAFETY: this arena is the test's alone.
     assert_eq!(unsafe { arena.octets(span) }, octets(n, len));
-    reader.advance(record);
+    record.advance();
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_message_that_looks_like_records_is_not_taken_for_one() {
         writer.push(room, heading(1), &[Octets::Bytes(&forged)], &arena);
         let record = reader.peek().expect("committed");
         assert_eq!(record.len, 112);
-        reader.advance(record);
+        record.advance();
         assert!(reader.peek().is_none());
         reader.publish();
         // A short record in between, so that beginnings fall on lines of old octets.
@@ -123,10 +123,10 @@ fn gathers_arena_memory() {
     );
     let record = reader.peek().expect("committed");
     assert!(
-        !reader.copy(record, &arena, Span { offset: 0, len: 11 }),
+        !record.copy(&arena, Span { offset: 0, len: 11 }),
         "one too short"
     );
-    assert!(reader.copy(record, &arena, Span { offset: 0, len: 12 }));
+    assert!(record.copy(&arena, Span { offset: 0, len: 12 }));
     // SAFETY: as above.
     let copied = unsafe { arena.octets(Span { offset: 0, len: 12 }) };
     assert_eq!(copied, b"<<<middle>>>");

@@ -222,7 +222,10 @@ fn a_message_too_long_for_its_receive_ends_the_connection() {
         if !bed.is_iwarp() {
             let too_long = Outcome::Failed(WorkError::RemoteInvalid);
             assert_eq!(outcome(&mut bed, a, 77), too_long);
-            assert_eq!(short.outcome, Outcome::Failed(WorkError::LocalLength));
+            // rxe calls it the receive's own fault, which tells the engine no more than a flush.
+            if !bed.is_rxe() {
+                assert_eq!(short.outcome, Outcome::Failed(WorkError::LocalLength));
+            }
         }
         disconnected(&mut bed, a);
         disconnected(&mut bed, b);
@@ -277,7 +280,8 @@ fn what_was_written_is_there_with_the_message_behind_it() {
 }
 
 /// Whatever is wrong with an access, it fails at its poster, ends the connection, and changes
-/// nothing.
+/// nothing. But rxe holds an access against the bounds of the region that a window is on, not of
+/// the window.
 #[test]
 fn wrong_accesses_end_the_connection() {
     type Attempt = fn(&mut Bed, End, Segment) -> Outcome;
@@ -304,6 +308,10 @@ fn wrong_accesses_end_the_connection() {
     ];
     with_each(|bed| {
         for (n, (access, attempt)) in attempts.into_iter().enumerate() {
+            if (2..4).contains(&n) && bed.is_rxe() && bed.has_windows() {
+                println!("SKIPPED: bounds of a window on rxe");
+                continue;
+            }
             let (a, b) = bed.connection();
             put(bed, span(0, 200), &[7; 200]);
             put(bed, span(4096, 200), &[0; 200]);
@@ -377,7 +385,7 @@ fn a_retired_handle_is_closed() {
 #[test]
 fn handles_are_invalidated_by_the_peer_and_used_again() {
     with_bed(|mut bed| {
-        let remote = bed.port.capabilities().remote_invalidate && !bed.is_iwarp();
+        let remote = bed.has_windows();
         let (a, b) = bed.connection();
         let mut last = None;
         for round in 0..3 * wanted().windows {
@@ -413,7 +421,7 @@ fn handles_are_invalidated_by_the_peer_and_used_again() {
 #[test]
 fn access_after_the_peers_own_invalidation_is_refused() {
     with_bed(|mut bed| {
-        if !bed.port.capabilities().remote_invalidate || bed.is_iwarp() {
+        if !bed.has_windows() {
             return println!("SKIPPED: no remote invalidation of windows");
         }
         let (a, b) = bed.connection();

@@ -47,8 +47,9 @@ pub struct Limits {
     pub invalidate: bool,
     /// The flags of a completion any of which says that its Send has invalidated a handle.
     pub invalidated_flags: u32,
-    /// Completions can be polled by `ibv_cq_ex`, if the provider has it.
-    pub extended_polling: bool,
+    /// `ibv_wr_*` and `ibv_cq_ex` are used where the provider has them: false where they are known
+    /// to be wrong.
+    pub extended_calls: bool,
     /// Links.
     pub links: u8,
 }
@@ -74,6 +75,16 @@ impl Limits {
         }
     }
 
+    /// A peer's Send With Invalidate can take such an exposure away. A device that has windows need
+    /// not let it take a plain region: rxe ends the connection for it. One that has none does.
+    fn is_told_of(&self, means: Expose) -> bool {
+        match means {
+            Expose::Window => true,
+            Expose::Auto | Expose::Region => self.windows == 0,
+            Expose::Arena => false,
+        }
+    }
+
     /// What a port can do at best.
     pub(crate) fn at_best(&self, expose: Expose) -> Capabilities {
         let means = self.means(expose).unwrap_or(Expose::Region);
@@ -83,7 +94,7 @@ impl Limits {
             receive_depth: self.depth.min(DEPTH_MOST),
             transfer_bytes: self.message_bytes.min(TRANSFER_MOST),
             windows: self.exposures(means),
-            remote_invalidate: self.invalidate && means != Expose::Arena,
+            remote_invalidate: self.invalidate && self.is_told_of(means),
         }
     }
 }
@@ -107,6 +118,7 @@ pub(crate) struct Plan {
     pub(crate) windows: u32,
     pub(crate) transfer_bytes: u32,
     pub(crate) remote_invalidate: bool,
+    pub(crate) extended_calls: bool,
 }
 
 /// Clamps what is wanted to what there is.
@@ -149,6 +161,7 @@ pub(crate) fn plan(
         windows: wanted.windows.clamp(1, best.windows.max(1)),
         transfer_bytes: best.transfer_bytes,
         remote_invalidate: best.remote_invalidate,
+        extended_calls: limits.extended_calls,
     })
 }
 
@@ -186,7 +199,7 @@ mod tests {
             windows: 524_287,
             invalidate: true,
             invalidated_flags: 4,
-            extended_polling: false,
+            extended_calls: false,
             links: 1,
         }
     }

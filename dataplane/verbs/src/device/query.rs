@@ -66,7 +66,8 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
         invalidated_flags: invalidating_flags(is_rxe(&all)),
         // rxe's, as of rdma-core 44, ends the poll by itself with the last completion; ending it
         // as is proper moves past the end of its ring, and every poll after that finds rubbish.
-        extended_polling: !is_rxe(&all),
+        // And of a Send in pieces it takes all to be as long as the first.
+        extended_calls: !is_rxe(&all),
         links: all.phys_port_cnt,
     })
 }
@@ -90,6 +91,7 @@ fn inline_bytes(device: &Arc<Device>) -> u32 {
             receive: 8,
             gather: 1,
             inline_bytes: wanted,
+            extended: false,
         };
         if let Some(given) = try_inline(device, &queue, depths) {
             return given.min(most);

@@ -114,6 +114,7 @@ impl Windows {
         let step = 1 + u32::from(self.random.random::<u8>() % 255);
         let region = self.region;
         let slot = self.slot(index)?;
+        slot.window.object.note_key(slot.rkey);
         slot.rkey = slot.rkey & !0xff | slot.rkey.wrapping_add(step) & 0xff;
         slot.state = State::Open(owner);
         Some(Binding {

@@ -54,6 +54,7 @@ impl Berth {
             receive: self.plan.receive_depth,
             gather: self.plan.gather,
             inline_bytes: self.plan.inline_bytes,
+            extended: self.plan.extended_calls,
         }
     }
 }
@@ -71,10 +72,8 @@ impl VerbsFabric {
                 device: device.name().to_owned(),
                 lacks,
             })?;
-        let (invalidating, extended) = (
-            known.limits.invalidated_flags,
-            known.limits.extended_polling,
-        );
+        let invalidating = known.limits.invalidated_flags;
+        let extended = plan.extended_calls;
         let vector = wanted.processor.unwrap_or_default();
         let vector = u32::try_from(vector).unwrap_or(0) % device.context().vectors();
         let queue = CompletionQueue::new(&device, plan.completions, vector, extended)?;

@@ -21,6 +21,8 @@ pub(crate) struct Depths {
     pub(crate) gather: u32,
     /// Octets that go inline.
     pub(crate) inline_bytes: u32,
+    /// By `ibv_wr_*`, if the provider has it.
+    pub(crate) extended: bool,
 }
 
 /// A queue pair and its id. Both are destroyed by whoever drops the last share.
@@ -155,7 +157,7 @@ fn make(
     depths: Depths,
 ) -> Result<(Rail, u32), Fault> {
     let library = device.library();
-    for extended in [true, false] {
+    for extended in [depths.extended, false] {
         let mut wanted = attributes(device, queue, depths, extended);
         // SAFETY: id, domain and queue live, and are of one context.
         let returned = unsafe { ibv::rdma_create_qp_ex(&library.manager, id.raw(), &mut wanted) };

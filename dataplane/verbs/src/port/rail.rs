@@ -35,6 +35,19 @@ unsafe impl<T> Send for Raw<T> {}
 // SAFETY: as above, and the name itself never changes.
 unsafe impl<T> Sync for Raw<T> {}
 
+impl Raw<rdma::ibv_mw> {
+    /// Notes the key of a window's last use where providers look for it: nobody else does that
+    /// for a binding by work request, and rxe's kernel half refuses the next one without.
+    #[inline]
+    pub(crate) fn note_key(self, rkey: u32) {
+        if !self.0.is_null() {
+            // SAFETY: the port that has a window has it to itself, and control destroys it only
+            // when it has come back.
+            unsafe { (*self.0).rkey = rkey };
+        }
+    }
+}
+
 /// Requests of a run that were posted before one that was not, and errno for that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped {

@@ -16,10 +16,11 @@ pub(crate) fn work_error(status: rdma::ibv_wc_status) -> WorkError {
         | rdma::IBV_WC_MW_BIND_ERR
         | rdma::IBV_WC_LOC_ACCESS_ERR => WorkError::LocalProtection,
         rdma::IBV_WC_WR_FLUSH_ERR => WorkError::Flushed,
-        // The peer's device did not take the message.
-        rdma::IBV_WC_REM_INV_REQ_ERR => WorkError::RemoteInvalid,
-        // The peer's device says that our access is not allowed, or could not be carried out.
-        rdma::IBV_WC_REM_ACCESS_ERR | rdma::IBV_WC_REM_OP_ERR => WorkError::RemoteAccess,
+        // The peer's device did not take the message, or could not carry out what it asks for: rxe
+        // says the latter of a message that is too long for its receive.
+        rdma::IBV_WC_REM_INV_REQ_ERR | rdma::IBV_WC_REM_OP_ERR => WorkError::RemoteInvalid,
+        // The peer's device says that our access is not allowed.
+        rdma::IBV_WC_REM_ACCESS_ERR => WorkError::RemoteAccess,
         rdma::IBV_WC_RNR_RETRY_EXC_ERR => WorkError::NotReady,
         _ => WorkError::Transport,
     }
@@ -69,7 +70,7 @@ mod tests {
             (rdma::IBV_WC_LOC_ACCESS_ERR, LocalProtection),
             (rdma::IBV_WC_REM_INV_REQ_ERR, RemoteInvalid),
             (rdma::IBV_WC_REM_ACCESS_ERR, RemoteAccess),
-            (rdma::IBV_WC_REM_OP_ERR, RemoteAccess),
+            (rdma::IBV_WC_REM_OP_ERR, RemoteInvalid),
             (rdma::IBV_WC_RETRY_EXC_ERR, Transport),
             (rdma::IBV_WC_RNR_RETRY_EXC_ERR, NotReady),
             (rdma::IBV_WC_LOC_RDD_VIOL_ERR, Transport),

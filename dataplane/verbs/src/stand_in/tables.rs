@@ -180,6 +180,7 @@ unsafe fn take(request: &rdma::ibv_send_wr) -> Taken {
                 bind.rkey >> 8,
                 "the device's part of a key stays"
             );
+            assert_ne!(made, bind.rkey, "the key of the last use");
             taken.key = bind.rkey;
             taken.local = bind.bind_info.addr;
             taken.length = u32::try_from(bind.bind_info.length).expect("below 4 GiB");

@@ -101,6 +101,17 @@ impl Bed {
             .any(|device| device.transport == Transport::Iwarp)
     }
 
+    /// The device is software RoCE.
+    pub fn is_rxe(&self) -> bool {
+        let found = survey(&Settings::default()).expect("it was there");
+        found.iter().any(|device| !device.limits.extended_calls)
+    }
+
+    /// Memory is exposed by windows.
+    pub fn has_windows(&self) -> bool {
+        self.port.capabilities().remote_invalidate && !self.is_iwarp()
+    }
+
     /// An address of the device, with a port that the system chooses.
     pub fn anywhere(&self) -> String {
         SocketAddr::new(self.ip, 0).to_string()

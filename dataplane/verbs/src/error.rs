@@ -77,6 +77,8 @@ pub enum Error {
     PortFull(PortId),
     /// The connection leads to another device than the port's.
     OtherDevice(PortId),
+    /// The link that the connection goes by is down.
+    LinkDown,
     /// No such connection; it may have been lost.
     NoConnection(ConnectionId),
     /// Calls came in the wrong order.
@@ -115,6 +117,7 @@ impl fmt::Display for Error {
                     port.0
                 )
             }
+            Error::LinkDown => f.write_str("the link is down"),
             Error::NoConnection(id) => write!(f, "no connection {}", id.0),
             Error::Order(what) => f.write_str(what),
             Error::PrivateData { octets, most } => {

@@ -24,7 +24,8 @@ impl Lease {
     pub(crate) fn take(library: &'static Library) -> Option<Lease> {
         // SAFETY: a count is not asked for.
         let list = unsafe { library.manager.rdma_get_devices(ptr::null_mut()) };
-        (!list.is_null()).then_some(Lease {
+        // Not `then_some`: a lease of nothing would be given back.
+        (!list.is_null()).then(|| Lease {
             list: Raw(list),
             library,
         })

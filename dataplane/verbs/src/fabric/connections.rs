@@ -5,6 +5,7 @@
 //! end. What does not fit the table is late or out of turn, and changes nothing.
 
 use super::VerbsFabric;
+use super::devices::LINK_DOWN;
 use super::listeners::parse;
 use crate::cm::{Happening, Identifier, Input, Offer, Parameters, Parting, Stage, What, to_peer};
 use crate::endpoint::{Endpoint, Seat};
@@ -122,16 +123,10 @@ impl VerbsFabric {
             return;
         };
         connection.stage = after;
+        let port = connection.port();
         let over = after == Stage::Over;
         if before != Stage::Ending && (over || after == Stage::Ending) {
-            if before.is_known_to_peer() {
-                // Where the peer was not reached yet there is nothing to end.
-                let _ = connection.id().map(Identifier::disconnect);
-            } else if before == Stage::Taken && input != Input::Reject {
-                let reason = to_peer("the connection was lost before it stood");
-                let _ = connection.id().map(|id| id.reject(&reason));
-            }
-            let port = connection.port();
+            self.say_goodbye(id, before, input);
             self.part(id, before.parting(input), why);
             if let (Some(port), Input::Lost | Input::Reject) = (port, input) {
                 self.tell_port(port, Notice::Lost(id));
@@ -139,6 +134,20 @@ impl VerbsFabric {
         }
         if over {
             self.bury(id);
+        }
+    }
+
+    /// Tells the peer, if it knows of the connection and can be reached.
+    fn say_goodbye(&self, id: ConnectionId, before: Stage, input: Input) {
+        let Some(connection) = self.connections.get(&id).filter(|it| !self.is_down(it)) else {
+            return;
+        };
+        if before.is_known_to_peer() {
+            // Where the peer was not reached yet there is nothing to end.
+            let _ = connection.id().map(Identifier::disconnect);
+        } else if before == Stage::Taken && input != Input::Reject {
+            let reason = to_peer("the connection was lost before it stood");
+            let _ = connection.id().map(|id| id.reject(&reason));
         }
     }
 
@@ -155,11 +164,12 @@ impl VerbsFabric {
 
     /// Destroys what is left of a connection.
     fn bury(&mut self, id: ConnectionId) {
-        if let Some(connection) = self.connections.remove(&id)
-            && let Some(port) = connection.port()
-        {
-            drop(connection);
-            self.leave_port(port);
+        if let Some(connection) = self.connections.remove(&id) {
+            let port = connection.port();
+            self.lay_down(connection);
+            if let Some(port) = port {
+                self.leave_port(port);
+            }
         }
     }
 
@@ -235,6 +245,9 @@ impl VerbsFabric {
         if self.device_of(context).is_none() {
             let why = || "the way to it is by a device that is not used".to_owned();
             return self.feed(id, Input::Lost, why);
+        }
+        if self.connections.get(&id).is_some_and(|it| self.is_down(it)) {
+            return self.feed(id, Input::Lost, || LINK_DOWN.to_owned());
         }
         self.feed(id, Input::RouteFound, String::new);
         if self
@@ -365,7 +378,10 @@ impl VerbsFabric {
             return Err(Error::Order(otherwise));
         }
         let parameters = self.parameters(id)?;
-        let connection = self.connection(id)?;
+        let connection = self.connections.get(&id).ok_or(Error::NoConnection(id))?;
+        if self.is_down(connection) {
+            return Err(Error::LinkDown);
+        }
         let identifier = connection.id().ok_or(Error::NoConnection(id))?;
         act(identifier, &parameters)?;
         self.feed(id, input, String::new);
@@ -399,7 +415,8 @@ impl VerbsFabric {
         if connection.stage.next(Input::Reject).is_err() {
             return Err(Error::Order("reject answers a request"));
         }
-        if let Some(identifier) = connection.id() {
+        let connection = self.connections.get(&id).filter(|it| !self.is_down(it));
+        if let Some(identifier) = connection.and_then(Connection::id) {
             // Where it fails the peer has gone.
             let _ = identifier.reject(&to_peer(reason));
         }

@@ -5,8 +5,17 @@
 //! say nothing to a process that has no connection there. So it is looked once a second which
 //! devices are there; and of one that is gone everything is given up as soon as its ports have
 //! let go of it.
+//!
+//! # Nothing is said on a link that is down
+//!
+//! The connection manager says goodbye to a peer whenever a connection ends, at the latest when
+//! its id is destroyed. Where the link is down that goes nowhere; and on rxe (Linux 6.12) it
+//! puts the queue pair that all of its messages go by in error, for good: no connection is made
+//! on that device any more. So what ends while its link is down is moved to error at once, and
+//! destroyed only when the link is up again, or the device is gone.
 
 use super::VerbsFabric;
+use super::connections::Connection;
 use crate::cm::Input;
 use crate::device::{self, Lease, Limits, LinkState, present};
 use crate::error::{Error, Fault};
@@ -16,6 +25,9 @@ use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{self, DeviceChange, Event, PortId};
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
+
+/// Why a connection ends with its link.
+pub(super) const LINK_DOWN: &str = "the link is down";
 
 /// A device that was found.
 #[derive(Debug)]
@@ -27,6 +39,10 @@ pub(crate) struct Known {
     node: Option<u32>,
     /// Nothing of it can be used any more.
     pub(super) gone: bool,
+    /// Links that are down.
+    down: Vec<u32>,
+    /// Connections that are over, and whose peers are to hear of it when their link is up.
+    unburied: Vec<(u32, Connection)>,
     /// Memory that is registered already: arenas of one tract share a region.
     regions: Vec<Weak<Region>>,
 }
@@ -105,6 +121,8 @@ impl VerbsFabric {
             device,
             limits,
             gone: false,
+            down: Vec::new(),
+            unburied: Vec::new(),
             regions: Vec::new(),
         });
         Ok(())
@@ -161,22 +179,45 @@ impl VerbsFabric {
     /// A link is down: its connections end now, and not only when the transport gives up.
     pub(super) fn lose_link(&mut self, number: u64, link: u32) {
         self.tell_change(number, DeviceChange::Down);
-        let Some(context) = self.context(number) else {
+        let Some(known) = self.devices.iter_mut().find(|known| known.number == number) else {
             return;
         };
+        known.down.retain(|down| *down != link);
+        known.down.push(link);
+        let context = known.device.context();
         let by_it = self.those(|it| it.context() == Some(context) && it.link() == Some(link));
         for id in by_it {
-            self.feed(id, Input::Lost, || "the link is down".to_owned());
+            self.feed(id, Input::Lost, || LINK_DOWN.to_owned());
         }
     }
 
-    pub(super) fn regain_link(&mut self, number: u64, _link: u32) {
+    /// A link is up: peers hear what could not be said.
+    pub(super) fn regain_link(&mut self, number: u64, link: u32) {
+        if let Some(known) = self.devices.iter_mut().find(|known| known.number == number) {
+            known.down.retain(|down| *down != link);
+            known.unburied.retain(|(of, _)| *of != link);
+        }
         self.tell_change(number, DeviceChange::Up);
     }
 
-    fn context(&self, number: u64) -> Option<Context> {
-        let known = self.devices.iter().find(|known| known.number == number)?;
-        Some(known.device.context())
+    /// The link that a connection goes by is down.
+    pub(super) fn is_down(&self, connection: &Connection) -> bool {
+        let (Some(context), Some(link)) = (connection.context(), connection.link()) else {
+            return false;
+        };
+        self.known(context)
+            .is_some_and(|known| known.down.contains(&link))
+    }
+
+    /// Destroys a connection that is over, now or when that can be said.
+    pub(super) fn lay_down(&mut self, connection: Connection) {
+        let (context, link) = (connection.context(), connection.link());
+        let is_it = |known: &&mut Known| !known.gone && context == Some(known.device.context());
+        if let Some(known) = self.devices.iter_mut().find(is_it)
+            && let Some(link) = link.filter(|link| known.down.contains(link))
+        {
+            known.unburied.push((link, connection));
+        }
     }
 
     fn ports_on(&self, context: Context) -> Vec<PortId> {
@@ -209,6 +250,7 @@ impl VerbsFabric {
             return;
         };
         known.gone = true;
+        known.unburied.clear();
         let context = known.device.context();
         // Its descriptor may be readable for ever.
         let _ = rustix::event::epoll::delete(&self.epoll, context.events());

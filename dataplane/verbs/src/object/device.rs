@@ -90,7 +90,9 @@ impl Context {
             return;
         };
         // SAFETY: the context lives.
-        let (command, events) = unsafe { ((*self.raw()).cmd_fd, (*self.raw()).async_fd) };
+        let command = unsafe { (*self.raw()).cmd_fd };
+        // SAFETY: the context lives.
+        let events = unsafe { (*self.raw()).async_fd };
         for descriptor in [command, events] {
             // SAFETY: the context's own and open; it stays open, at another file.
             unsafe { libc::dup2(nowhere.as_fd().as_raw_fd(), descriptor) };

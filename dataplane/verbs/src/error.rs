@@ -35,6 +35,21 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// It is the peer, or the way there, that does not want.
+    pub(crate) fn is_of_peer(&self) -> bool {
+        matches!(
+            self.errno,
+            libc::ECONNREFUSED
+                | libc::ECONNRESET
+                | libc::ECONNABORTED
+                | libc::ETIMEDOUT
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+        )
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = io::Error::from_raw_os_error(self.errno);

@@ -390,12 +390,20 @@ impl VerbsFabric {
 
     pub(super) fn ask(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
         check(private_data, ASK_MOST)?;
-        self.step(
+        let asked = self.step(
             id,
             Input::Connect,
             "connect follows take, once",
             |id, with| id.connect(with, private_data),
-        )
+        );
+        match asked {
+            // Some transports know at once what others hear later.
+            Err(Error::Fault(fault)) if fault.is_of_peer() => {
+                self.feed(id, Input::Lost, || format!("rejected: {fault}"));
+                Ok(())
+            }
+            asked => asked,
+        }
     }
 
     pub(super) fn say_yes(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {

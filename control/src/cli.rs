@@ -18,7 +18,8 @@ Examples:
   rpcrdmad run --export ~/shared       serve a directory, and be told how to reach it
   rpcrdmad check appliance.toml        is this file right, and what would it do?
   rpcrdmad run --config appliance.toml
-  rpcrdmad status                      how is the one that runs?"
+  rpcrdmad status                      how is the one that runs?
+  rpcrdmad devices                     is there RDMA here?"
 )]
 pub struct Cli {
     /// Least severe events to log on standard error.
@@ -40,6 +41,13 @@ pub enum Command {
     Status(Status),
     /// Say what RPC-over-RDMA headers mean, or why they are refused and how
     Decode(Decode),
+    /// List the RDMA devices of this machine, and what they can do
+    #[command(after_help = "\
+Exits with 1 where there is none, and says why: no library, no device, or none that answers.
+
+Examples:
+  rpcrdmad devices")]
+    Devices,
 }
 
 /// `rpcrdmad run`.

@@ -441,3 +441,37 @@ fn an_idle_appliance_takes_next_to_nothing() {
     let limit = began.elapsed() / 50;
     assert!(taken < limit, "{taken:?} of {limit:?}");
 }
+
+#[test]
+fn devices_are_listed_or_their_absence_is_told_in_a_line() {
+    let output = output(&["devices"]);
+    let (listed, told) = (text(&output.stdout), text(&output.stderr));
+    if output.status.success() {
+        assert!(listed.contains("queue pairs"), "{listed}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told.starts_with("no RDMA device: "), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let version = self::output(&["--version"]);
+    assert!(text(&version.stdout).contains(told.trim_end()));
+}
+
+#[test]
+fn an_appliance_without_a_device_says_so_and_does_not_run() {
+    if output(&["devices"]).status.success() {
+        eprintln!("SKIPPED: there is an RDMA device here");
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let file = scratch.path().join("verbs.toml");
+    let service = "[[service]]\nname = 's'\nfabric = 'verbs'\nlisten = '[::]:20049'\n";
+    std::fs::write(&file, service).expect("room for a file");
+    let output = output(&["run", "--config", file.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("fabric = \"verbs\": no RDMA device: "),
+        "{told}"
+    );
+}

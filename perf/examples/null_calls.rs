@@ -3,6 +3,7 @@
 //! call at a time on one connection unless told otherwise. With a thousand connections and
 //! `--cache-sim=yes` it is cache misses that are worth counting.
 
+use rpcrdma_lcore::Idle;
 use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Wanted};
 use rpcrdma_perf::workload::Workload;
@@ -24,6 +25,7 @@ fn main() -> anyhow::Result<()> {
         connections,
         lcores: 1,
         version: Version::Two,
+        idle: Idle::Spin,
     };
     let mut bed = Bed::by_hand(wanted, MemoryFabric::new(), "null")?;
     bed.turn_until(calls);

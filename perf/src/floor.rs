@@ -12,12 +12,18 @@ use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_fabric::floor::{memcpy_bytes_per_second, send_receive_ping_pong};
 use rpcrdma_wire::plain::PLAIN_BYTES;
 use rpcrdma_wire::rpc::CALL_BYTES;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Octets of a NULL call on the wire: the messages of the ping-pong.
 const MESSAGE_BYTES: usize = PLAIN_BYTES + CALL_BYTES;
-/// Round trips that the median is taken of.
+/// Round trips that the median is taken of, at most, and how long they are made at most.
 const ROUNDS: u64 = 50_000;
+const TIME: Duration = Duration::from_secs(1);
+/// The longest of them told apart from longer ones, nanoseconds.
+const LONGEST_NS: u64 = 10_000_000_000;
+/// Those before them, at most and for how long at most.
+const WARM_ROUNDS: u64 = 5_000;
+const WARM_TIME: Duration = Duration::from_millis(100);
 /// How long is copied.
 const COPYING: Duration = Duration::from_millis(300);
 /// Blocks of a working set, each of source and destination, at most.
@@ -67,17 +73,22 @@ fn working_set(wanted: &Wanted) -> (u32, u32) {
 
 /// The median of a Send and Receive there and back, nanoseconds.
 fn ping_pong<F: Fabric>(fabric: &mut F, address: &str, cores: [CoreId; 2]) -> Result<u64> {
-    let mut rounds = Histogram::<u64>::new(3).map_err(|error| anyhow!("{error:?}"))?;
+    let rounds = Histogram::<u64>::new_with_max(LONGEST_NS, 3);
+    let mut rounds = rounds.map_err(|error| anyhow!("{error:?}"))?;
     let octets = u32::try_from(MESSAGE_BYTES)?;
-    send_receive_ping_pong(
-        fabric,
-        address,
-        octets,
-        ROUNDS,
-        |end| pin(cores.get(end)),
-        |time| rounds.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-    )
-    .context("the latency of the fabric")?;
+    let begun = Instant::now();
+    let mut warm = 0;
+    let record = |time: Duration| {
+        if warm < WARM_ROUNDS && begun.elapsed() < WARM_TIME {
+            warm += 1;
+            return true;
+        }
+        rounds.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        rounds.len() < ROUNDS && begun.elapsed() < TIME + WARM_TIME
+    };
+    let pin = |end| pin(cores.get(end));
+    send_receive_ping_pong(fabric, address, octets, pin, record)
+        .context("the latency of the fabric")?;
     Ok(rounds.value_at_quantile(0.5))
 }
 
@@ -107,6 +118,7 @@ fn whole(rate: f64) -> u64 {
 mod tests {
     use super::*;
     use crate::workload::Workload;
+    use rpcrdma_lcore::Idle;
     use rpcrdma_memory::MemoryFabric;
     use rpcrdma_wire::Version;
 
@@ -117,6 +129,7 @@ mod tests {
             connections: 1,
             lcores: 2,
             version: Version::Two,
+            idle: Idle::Spin,
         }
     }
 

@@ -4,12 +4,14 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_memory::MemoryFabric;
-use rpcrdma_perf::args::{Args, Command, Run};
+use rpcrdma_perf::args::{Args, Command, ExposeBy, FabricName, OnFabric, Run, Serve};
 use rpcrdma_perf::bed::{Bed, Place};
 use rpcrdma_perf::load::Order;
 use rpcrdma_perf::report::{Conditions, Report, write_log};
 use rpcrdma_perf::{floor, progress};
+use rpcrdma_verbs::{Expose, Settings, VerbsFabric};
 use std::fs::File;
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -19,12 +21,12 @@ use std::time::Duration;
 /// How long Calls are made before any is measured.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// The name of the service in the memory fabric.
-const SERVICE: &str = "rpcrdma-perf";
-
 fn main() -> ExitCode {
-    let Command::Run(run) = Args::parse().command;
-    match measure(&run) {
+    let done = match Args::parse().command {
+        Command::Run(run) => on_fabric(&run),
+        Command::Serve(serve) => self::serve(&serve).map(|()| 0),
+    };
+    match done {
         Ok(0) => ExitCode::SUCCESS,
         Ok(errors) => {
             eprintln!("rpcrdma-perf: {errors} call(s) failed or were answered wrongly");
@@ -37,20 +39,54 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures the floor, then the load. How many Calls went wrong.
-fn measure(run: &Run) -> Result<u64> {
-    let wanted = run.wanted()?;
-    if run.fabric != "memory" {
-        bail!("--fabric {}: this build has: memory", run.fabric);
+fn on_fabric(run: &Run) -> Result<u64> {
+    match run.on.fabric {
+        FabricName::Memory => measure(run, || Ok(MemoryFabric::new())),
+        FabricName::Verbs => measure(run, || verbs(&run.on)),
     }
+}
+
+fn verbs(on: &OnFabric) -> Result<VerbsFabric> {
+    let settings = Settings {
+        devices: on.device.iter().cloned().collect(),
+        expose: match on.expose {
+            ExposeBy::Auto => Expose::Auto,
+            ExposeBy::Window => Expose::Window,
+            ExposeBy::Region => Expose::Region,
+            ExposeBy::Arena => Expose::Arena,
+        },
+        ..Settings::default()
+    };
+    VerbsFabric::new(settings).context("--fabric verbs")
+}
+
+/// Answers calls until the process is killed.
+fn serve(options: &Serve) -> Result<()> {
+    if options.on.fabric == FabricName::Memory {
+        bail!("serve: the memory fabric is within this process; give --fabric verbs");
+    }
+    let place = Place::Serving(options.listen.to_string());
+    let mut bed = Bed::on_threads(options.wanted(), verbs(&options.on)?, place)?;
+    eprintln!("serving at {}", bed.address());
+    bed.serve(|| false, |line| eprintln!("{line}"))
+}
+
+/// Measures the floor, then the load. How many Calls went wrong.
+fn measure<F: Fabric>(run: &Run, make: impl Fn() -> Result<F> + Sync) -> Result<u64> {
+    let place = run.place()?;
     // Before anything is measured: a path with a slip in it must not cost the measurement.
     let json = run.json.as_deref().map(create).transpose()?;
     let hdr = run.hdr.as_deref().map(create).transpose()?;
+    let wanted = run.wanted()?;
     let progress = progress::Progress::new(run.seconds);
     progress.say("measuring the floor");
-    let floor = floor::measure(&wanted, || Ok(MemoryFabric::new()), Some(SERVICE))?;
+    let here = match &place {
+        Place::Here(address) => Some(address.as_str()),
+        Place::There(_) | Place::Serving(_) => None,
+    };
+    let floor = floor::measure(&wanted, &make, here)?;
     progress.say("connecting");
-    let mut bed = Bed::on_threads(wanted, MemoryFabric::new(), Place::Here(SERVICE.into()))?;
+    let mut bed = Bed::on_threads(wanted, make()?, place)?;
     bed.run_for(WARM_UP, |_| progress.say("warming up"));
     bed.order_loads(Order::Measure)?;
     let time = Duration::from_secs_f64(run.seconds);
@@ -61,6 +97,7 @@ fn measure(run: &Run) -> Result<u64> {
     progress.clear();
 
     let conditions = Conditions {
+        fabric: run.on.fabric.name(),
         workload: wanted.workload,
         size: run.size,
         depth: wanted.depth,

@@ -89,6 +89,8 @@ pub struct Report {
 /// What a run was.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
+    /// The fabric's name.
+    pub fabric: &'static str,
     /// The workload.
     pub workload: Workload,
     /// Its size.
@@ -118,7 +120,7 @@ impl Report {
         let bytes = measured.calls * conditions.workload.payload_bytes();
         let latency_ns = Percentiles::of(&measured.latency);
         Self {
-            fabric: "memory",
+            fabric: conditions.fabric,
             workload: conditions.workload.name(),
             size: conditions.size,
             depth: conditions.depth,
@@ -249,6 +251,7 @@ mod tests {
 
     fn conditions(workload: Workload, size: u32) -> Conditions {
         Conditions {
+            fabric: "memory",
             workload,
             size,
             depth: 4,

@@ -1,5 +1,6 @@
 //! The whole bed, turned by hand: every workload's Calls are answered, and rightly.
 
+use rpcrdma_lcore::Idle;
 use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Wanted};
 use rpcrdma_perf::load::Measured;
@@ -15,6 +16,7 @@ fn run(workload: Workload, depth: u16, connections: usize, version: Version) -> 
         connections,
         lcores: 1,
         version,
+        idle: Idle::Spin,
     };
     let mut bed = Bed::by_hand(wanted, MemoryFabric::new(), "bed").expect("a bed");
     bed.turn_until(CALLS);

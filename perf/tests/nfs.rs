@@ -1,6 +1,7 @@
 //! NFS as a workload, through the whole appliance: memory fabric, front, embedded server.
 
 use rpcrdma_config::{Machine, embedded};
+use rpcrdma_lcore::Idle;
 use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::bed::{Bed, Place, Wanted};
 use rpcrdma_perf::load::Order;
@@ -65,6 +66,7 @@ fn every_procedure_is_answered_by_a_server_found_by_name() {
             connections: 1,
             lcores: 1,
             version: Version::One,
+            idle: Idle::Spin,
         };
         let place = Place::There(front.clone());
         let mut bed = Bed::on_threads(wanted, fabric.clone(), place).expect("a connection");

@@ -6,6 +6,7 @@ mod check;
 mod decode;
 mod output;
 mod proof;
+pub(crate) mod rdma;
 mod run;
 mod status;
 
@@ -25,6 +26,7 @@ pub fn execute(cli: &Cli) -> Result<ExitCode> {
         Command::Check(options) => check::check(options),
         Command::Status(options) => status::status(options),
         Command::Decode(options) => decode::decode(options),
+        Command::Devices => rdma::devices(),
     }
 }
 

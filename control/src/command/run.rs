@@ -2,7 +2,7 @@
 
 use super::addresses::Door;
 use super::output::say;
-use super::{proof, this_machine};
+use super::{proof, rdma, this_machine};
 use crate::cli::Run;
 use crate::dpdk::Dpdk;
 use crate::metrics::Metrics;
@@ -11,7 +11,9 @@ use crate::signals::Signals;
 use crate::status::StatusSocket;
 use crate::supervise::{Board, Handle, Supervisor};
 use anyhow::{Context, Result, bail};
+use rpcrdma_config::plan::Fabric;
 use rpcrdma_config::{Plan, load};
+use rpcrdma_fabric::connect;
 use rpcrdma_memory::MemoryFabric;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -37,22 +39,48 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     let signals = Signals::take_over().context("cannot handle signals")?;
     // Before all threads but its own, and until all memory of it is gone.
     let dpdk = Dpdk::enter(&plan, &this_machine()?.cores)?;
-    let supervisor = Supervisor::start(plan.clone(), MemoryFabric::new())?;
-    let doors = doors(&plan, &supervisor.back_addresses());
-    let handle = supervisor.handle();
-    dpdk.publish(handle.board())?;
-    let servers = Servers::start(&plan, handle.board())?;
-    if options.self_test {
-        let test = begin_self_test(&plan, &doors, handle)?;
-        supervisor.run(Some(signals))?;
-        let Ok(report) = test.join() else {
-            bail!("the self-test has panicked")
-        };
-        return finish_self_test(options, &report);
+    let parts = Parts {
+        options,
+        plan: &plan,
+        scratch: scratch.as_ref(),
+        signals,
+        dpdk: &dpdk,
+    };
+    match plan.fabric {
+        Fabric::Memory => parts.run(MemoryFabric::new()),
+        Fabric::Verbs => parts.run(rdma::fabric(&plan.verbs)?),
     }
-    say(&announcement(&plan, &doors, &servers, scratch.as_ref()))?;
-    supervisor.run(Some(signals))?;
-    Ok(ExitCode::SUCCESS)
+}
+
+/// What an appliance is run with, on whichever fabric.
+struct Parts<'a> {
+    options: &'a Run,
+    plan: &'a Plan,
+    scratch: Option<&'a TempDir>,
+    signals: Signals,
+    dpdk: &'a Dpdk,
+}
+
+impl Parts<'_> {
+    fn run<F: connect::Fabric>(self, fabric: F) -> Result<ExitCode> {
+        let (options, plan) = (self.options, self.plan);
+        let supervisor = Supervisor::start(plan.clone(), fabric)?;
+        let doors = doors(plan, &supervisor.back_addresses());
+        let handle = supervisor.handle();
+        self.dpdk.publish(handle.board())?;
+        let servers = Servers::start(plan, handle.board())?;
+        if options.self_test {
+            let test = begin_self_test(plan, &doors, handle)?;
+            supervisor.run(Some(self.signals))?;
+            let Ok(report) = test.join() else {
+                bail!("the self-test has panicked")
+            };
+            return finish_self_test(options, &report);
+        }
+        say(&announcement(plan, &doors, &servers, self.scratch))?;
+        supervisor.run(Some(self.signals))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// The plan, with what the command line says laid over it, and the scratch directory it serves

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Receives that both sides keep posted.
 const RECEIVES: u32 = 64;
+/// Looks in vain before the processor is offered to others: a device that is software may need it.
+const LOOKS: u32 = 1000;
 
 /// Why a floor could not be measured.
 #[derive(Debug)]
@@ -122,11 +124,16 @@ impl<P: Port> End<P> {
             id: WorkId(0),
             outcome: Outcome::Done,
         }];
+        let mut looks = 0_u32;
         loop {
             if self.port.reap(&mut batch) == 0 {
                 // What waits inside the port, if anything, goes on.
                 self.port.ring();
-                std::hint::spin_loop();
+                looks += 1;
+                match looks % LOOKS {
+                    0 => std::thread::yield_now(),
+                    _ => std::hint::spin_loop(),
+                }
                 continue;
             }
             match batch[0].outcome {
@@ -147,7 +154,8 @@ impl<P: Port> End<P> {
 /// itself, both ends busy polling on threads of their own. `address` is one to listen at.
 ///
 /// `pin` is called first on each thread, with 0 on the one that measures and 1 on the one that
-/// answers. `record` gets each round trip's time, `rounds` of them, after some to warm up.
+/// answers. `record` gets each round trip's time, the first ones included, and says whether there
+/// is to be another.
 ///
 /// # Errors
 ///
@@ -156,9 +164,8 @@ pub fn send_receive_ping_pong<F: Fabric>(
     fabric: &mut F,
     address: &str,
     octets: u32,
-    rounds: u64,
     pin: impl Fn(usize) + Sync,
-    mut record: impl FnMut(Duration),
+    mut record: impl FnMut(Duration) -> bool,
 ) -> Result<(), FloorError> {
     let [mut near, mut far] = two_ends(fabric, address, octets)?;
     std::thread::scope(|scope| {
@@ -170,7 +177,7 @@ pub fn send_receive_ping_pong<F: Fabric>(
             Ok(())
         });
         pin(0);
-        let measured = measure(&mut near, rounds, &mut record);
+        let measured = measure(&mut near, &mut record);
         near.port.disconnect(near.qp);
         near.port.ring();
         // The disconnection itself may need the control thread, which is this one.
@@ -186,21 +193,18 @@ pub fn send_receive_ping_pong<F: Fabric>(
 
 fn measure<P: Port>(
     near: &mut End<P>,
-    rounds: u64,
-    record: &mut impl FnMut(Duration),
+    record: &mut impl FnMut(Duration) -> bool,
 ) -> Result<(), FloorError> {
-    let warm = rounds / 10;
-    for round in 0..warm + rounds {
+    loop {
         let start = Instant::now();
         near.send()?;
         if !near.receive()? {
             return Err(FloorError::Lost);
         }
-        if round >= warm {
-            record(start.elapsed());
+        if !record(start.elapsed()) {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Waits for what `wanted` picks out of the events.

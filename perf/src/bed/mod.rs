@@ -68,6 +68,8 @@ pub struct Wanted {
     pub lcores: usize,
     /// The version to speak.
     pub version: Version,
+    /// What an lcore does without work.
+    pub idle: Idle,
 }
 
 impl Wanted {
@@ -233,7 +235,8 @@ impl<F: Fabric> Bed<F> {
         let source = stock(&mut pool, &arena, source, fill_source)
             .with_context(|| format!("{source} octets to READ from: at most {LONGEST}"))?;
         self.sources.push(source);
-        let make = move || Lcore::new(link, port, arena, pool, Idle::Spin);
+        let idle = self.wanted.idle;
+        let make = move || Lcore::new(link, port, arena, pool, idle);
         Ok(Box::new(make))
     }
 

@@ -9,6 +9,7 @@
 //! - `listeners.rs`: where peers are heard
 //! - `ports.rs`: making a port, and what it says
 //! - `devices.rs`: devices that come, go, and lose their links
+//! - `names.rs`: hosts by name
 //! - `look.rs`: reading it all
 
 mod assemble;
@@ -16,6 +17,7 @@ mod connections;
 mod devices;
 mod listeners;
 mod look;
+mod names;
 mod ports;
 
 use crate::bell::Bell;
@@ -28,6 +30,7 @@ use crate::{Endpoint, VerbsPort};
 use connections::Connection;
 use devices::Known;
 use listeners::Listener;
+use names::Names;
 use ports::Berth;
 use rdma_core_sys::{Absent, Library};
 use rpcrdma_fabric::arena::Arena;
@@ -53,6 +56,7 @@ pub struct VerbsFabric {
     listeners: HashMap<ListenerId, Listener>,
     ports: HashMap<PortId, Berth>,
     devices: Vec<Known>,
+    names: Names,
     /// Started with the first port that exposes by regions.
     registrar: Option<Registrar>,
     /// Numbers of everything, given once.
@@ -88,6 +92,7 @@ impl VerbsFabric {
             listeners: HashMap::new(),
             ports: HashMap::new(),
             devices: Vec::new(),
+            names: Names::new(),
             registrar: None,
             numbers: 0,
             looked: Instant::now(),

@@ -220,6 +220,24 @@ fn steps_out_of_order_are_refused() {
 }
 
 #[test]
+fn a_name_that_nobody_has_is_rejected() {
+    with_bed(|mut bed| {
+        let connection = bed.fabric.resolve("nobody.invalid:20049").expect("begun");
+        let reason = bed.rejected(connection);
+        assert!(reason.starts_with("the name is not found: "), "{reason}");
+        // A name of this machine leads somewhere, or is said not to.
+        let here = bed.fabric.resolve("localhost:20049").expect("begun");
+        bed.event("an answer", |event| match event {
+            Event::Resolved { connection } | Event::Rejected { connection, .. } => {
+                *connection == here
+            }
+            _ => false,
+        });
+        bed.fabric.abandon(here);
+    });
+}
+
+#[test]
 fn what_is_abandoned_is_not_spoken_of() {
     with_bed(|mut bed| {
         let address = free_address(&mut bed);

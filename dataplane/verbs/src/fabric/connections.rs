@@ -7,6 +7,7 @@
 use super::VerbsFabric;
 use super::devices::LINK_DOWN;
 use super::listeners::parse;
+use super::names::Names;
 use crate::cm::{Happening, Identifier, Input, Offer, Parameters, Parting, Stage, What, to_peer};
 use crate::endpoint::{Endpoint, Seat};
 use crate::error::{Error, Fault};
@@ -43,7 +44,7 @@ pub(crate) struct Connection {
     /// Where it was asked for, if it was.
     pub(super) listener: Option<ListenerId>,
     offer: Offer,
-    /// Where it leads, for one that was begun here.
+    /// Where it leads, for one that was begun here, once its name is looked up.
     to: Option<SocketAddr>,
     /// Times that the address or the route will be looked for again.
     tries: u8,
@@ -61,13 +62,13 @@ impl Connection {
         }
     }
 
-    fn begun(id: Identifier, to: SocketAddr, tries: u8) -> Connection {
+    fn begun(id: Identifier, to: Option<SocketAddr>, tries: u8) -> Connection {
         Connection {
             stage: Stage::Resolving,
             body: Body::Id(id),
             listener: None,
             offer: Offer::default(),
-            to: Some(to),
+            to,
             tries,
         }
     }
@@ -202,21 +203,51 @@ impl VerbsFabric {
     }
 
     pub(super) fn begin(&mut self, address: &str) -> Result<ConnectionId, Error> {
-        let to = parse(address)?;
+        let to = match parse(address) {
+            Err(_) if Names::is_name(address) => None,
+            to => Some(to?),
+        };
         let begun = |it: &&Connection| matches!(it.stage, Stage::Resolving | Stage::Routing);
         if self.connections.values().filter(begun).count() >= self.settings.begun_max {
             return Err(Error::Busy("too many connections are being begun"));
         }
-        let from = self.source(to.is_ipv4())?;
-        let number = self.number();
-        let id = Identifier::new(&self.channel, number)?;
+        let connection = ConnectionId(self.number());
+        let id = Identifier::new(&self.channel, connection.0)?;
         // Kernels that do not know it choose it themselves.
         let _ = id.set_acknowledge_timeout(self.settings.acknowledge_timeout);
-        id.resolve_address(from, to, self.resolve_timeout())?;
+        match to {
+            Some(to) => self.find_address(&id, to)?,
+            None => self.names.ask(connection, address, &self.bell)?,
+        }
         let tries = self.settings.resolve_tries.saturating_sub(1);
-        let connection = Connection::begun(id, to, tries);
-        self.connections.insert(ConnectionId(number), connection);
-        Ok(ConnectionId(number))
+        self.connections
+            .insert(connection, Connection::begun(id, to, tries));
+        Ok(connection)
+    }
+
+    fn find_address(&self, id: &Identifier, to: SocketAddr) -> Result<(), Error> {
+        let from = self.source(to.is_ipv4())?;
+        Ok(id.resolve_address(from, to, self.resolve_timeout())?)
+    }
+
+    /// Goes on with connections to hosts whose names were looked up.
+    pub(super) fn hear_names(&mut self) {
+        while let Some((id, found)) = self.names.next() {
+            let Some(connection) = self.connections.get_mut(&id) else {
+                continue;
+            };
+            connection.to = found.as_ref().ok().copied();
+            let begun = match (found, self.connections.get(&id).and_then(Connection::id)) {
+                (Ok(to), Some(identifier)) => self
+                    .find_address(identifier, to)
+                    .map_err(|error| error.to_string()),
+                (Err(why), _) => Err(why),
+                (Ok(_), None) => continue,
+            };
+            if let Err(why) = begun {
+                self.feed(id, Input::Lost, || format!("the name is not found: {why}"));
+            }
+        }
     }
 
     fn resolve_timeout(&self) -> i32 {

@@ -48,6 +48,7 @@ impl VerbsFabric {
                 BELL => {
                     self.bell.hush();
                     self.hear_ports();
+                    self.hear_names();
                 }
                 CHANNEL => self.hear_manager(),
                 device => self.hear_device(device),

@@ -155,7 +155,8 @@ impl Bed {
             }
             assert!(
                 begun.elapsed() < PATIENCE,
-                "{what} does not come; {:?} {:?}",
+                "{what} does not come; {:?} {:?} {:?}",
+                self.port.counts(),
                 self.events,
                 self.completions
             );

@@ -6,6 +6,7 @@
 //! [`Event`]s here, and into what the ports must know.
 //!
 //! - `connections.rs`: the way of each connection, by the table of `cm/stage.rs`
+//! - `resolve.rs`: its first steps, where it is begun here
 //! - `listeners.rs`: where peers are heard
 //! - `ports.rs`: making a port, and what it says
 //! - `devices.rs`: devices that come, go, and lose their links
@@ -19,6 +20,7 @@ mod listeners;
 mod look;
 mod names;
 mod ports;
+mod resolve;
 
 use crate::bell::Bell;
 use crate::cm::Channel;

@@ -117,6 +117,15 @@ impl Inbox {
     /// Tells control.
     #[cold]
     pub(crate) fn tell(&mut self, word: Word) {
+        if let Word::Window(window) = &word
+            && let Some(objects) = &self.objects
+            && self.words.is_abandoned()
+        {
+            // Control is gone, and who drops the endpoint next destroys the queue pair: some
+            // kernels wait in vain for a window that is still bound to it.
+            objects.remove_window(*window);
+            return;
+        }
         let told = self.words.push(word);
         debug_assert!(told.is_ok(), "there is room for every word");
         self.control.ring();

@@ -257,6 +257,8 @@ impl Slot<'_> {
         binding: rdma::ibv_send_wr__bindgen_ty_4__bindgen_ty_1,
         signalled: bool,
     ) {
+        // The place was another request's before: rxe refuses a binding with anything in here.
+        self.request.__bindgen_anon_1.imm_data = 0;
         self.request.__bindgen_anon_2.bind_mw = binding;
         self.finish(ticket, rdma::IBV_WR_BIND_MW, signal(signalled));
     }

@@ -28,7 +28,7 @@ use super::pair::{Phase, Then};
 use super::ticket::Place;
 use crate::expose::Means;
 use crate::inbox::{Notice, Word};
-use rpcrdma_fabric::{Completion, Outcome, WorkError, WorkId};
+use rpcrdma_fabric::{Completion, Handle, Outcome, WorkError, WorkId};
 use std::time::{Duration, Instant};
 
 /// How long a connection goes on sending after this side has ended it.
@@ -46,7 +46,8 @@ impl VerbsPort {
         if pair.phase != Phase::Open {
             return;
         }
-        pair.phase = Phase::Draining(Instant::now() + LINGER);
+        pair.phase = Phase::Draining;
+        pair.until = Some(Instant::now() + LINGER);
         let place = pair.place;
         self.ending.push(place);
         if self.batch.owner() == Some(qp) {
@@ -88,7 +89,7 @@ impl VerbsPort {
         };
         match pair.phase {
             Phase::Open => self.ending.push(place),
-            Phase::Draining(_) => {}
+            Phase::Draining => {}
             Phase::Free | Phase::Failing | Phase::Over => return,
         }
         pair.phase = Phase::Failing;
@@ -231,9 +232,8 @@ impl VerbsPort {
             self.ending.retain(|&other| other != place);
             return false;
         };
-        if let Phase::Draining(until) = pair.phase
-            && (pair.sends.is_empty() || Instant::now() >= until)
-        {
+        let late = || pair.until.is_none_or(|until| Instant::now() >= until);
+        if pair.phase == Phase::Draining && (pair.sends.is_empty() || late()) {
             self.fail(place);
         }
         if self.is_flushed(place) && self.settled(place) {
@@ -295,6 +295,9 @@ impl VerbsPort {
     /// A device that is gone is let go with its last queue pair.
     fn let_go_if_done(&mut self) {
         if self.gone && self.free.len() == self.pairs.len() {
+            // The registrar has a share of the device for as long as there are regions. Nothing is
+            // exposed here any more, by whatever means.
+            self.means = Means::Arena(Handle(0));
             self.inbox.let_go();
         }
     }

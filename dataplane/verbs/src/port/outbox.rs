@@ -76,6 +76,13 @@ impl Outbox {
         }
     }
 
+    /// The run that was taken last is not used after all.
+    #[cold]
+    pub(crate) fn take_back(&mut self, run: Run) {
+        self.out = self.out.saturating_sub(1);
+        self.head = run.end - run.span.len;
+    }
+
     /// Whether `len` octets can ever be taken.
     #[inline]
     pub(crate) fn fits(&self, len: u64) -> bool {
@@ -104,37 +111,37 @@ impl Registered {
     }
 }
 
-/// Copies a whole message to the start of `into`, which is as long. False when an element is not
-/// inside `arena`.
+/// Copies a whole message to the start of `into`; how long it is. `None` when it does not fit, or an
+/// element is not inside `arena`: what is in `into` then means nothing.
 ///
 /// The octets of a span that is being sent are not written by anybody until the Send is done:
 /// that is the engine's promise.
 #[inline]
-pub(crate) fn gather(arena: &Registered, message: &[Octets<'_>], into: &mut [u8]) -> bool {
-    let mut rest = into;
+pub(crate) fn gather(arena: &Registered, message: &[Octets<'_>], into: &mut [u8]) -> Option<u32> {
+    let mut filled = 0_u32;
     for element in message {
-        let len = match element {
-            Octets::Bytes(octets) => octets.len(),
-            Octets::Span(span) => span.len as usize,
-        };
-        let Some((to, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
-            return false;
-        };
         match element {
             Octets::Bytes(octets) => {
-                // SAFETY: both have `len` octets, and a borrowed slice overlaps no other.
-                unsafe { rpcrdma_fabric::short::copy(octets.as_ptr(), to.as_mut_ptr(), len) };
+                let to = into.get_mut(filled as usize..)?.get_mut(..octets.len())?;
+                // SAFETY: both have as many octets, and a borrowed slice overlaps no other.
+                unsafe {
+                    rpcrdma_fabric::short::copy(octets.as_ptr(), to.as_mut_ptr(), octets.len());
+                };
+                // No longer than `into`, which is short.
+                filled += u32::try_from(octets.len()).unwrap_or_default();
             }
             Octets::Span(span) => {
+                let to = into.get_mut(filled as usize..)?;
+                let to = to.get_mut(..span.len as usize)?;
                 // SAFETY: `to` has as many octets, and is not in any arena.
                 if !unsafe { arena.arena.copy_out(*span, to.as_mut_ptr()) } {
-                    return false;
+                    return None;
                 }
+                filled += span.len;
             }
         }
-        rest = behind;
     }
-    true
+    Some(filled)
 }
 
 #[cfg(test)]

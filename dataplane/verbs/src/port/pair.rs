@@ -27,8 +27,8 @@ pub(crate) enum Phase {
     Free,
     /// Work is taken.
     Open,
-    /// No more work is taken, and what was taken is still being sent; until then at the latest.
-    Draining(Instant),
+    /// No more work is taken, and what was taken is still being sent.
+    Draining,
     /// In error: the device is flushing.
     Failing,
     /// Everything has been reported, the end included.
@@ -39,7 +39,7 @@ impl Phase {
     /// The peer can still reach what is exposed to it.
     #[inline]
     pub(crate) fn is_live(self) -> bool {
-        matches!(self, Phase::Open | Phase::Draining(_))
+        matches!(self, Phase::Open | Phase::Draining)
     }
 }
 
@@ -121,6 +121,8 @@ impl Books {
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) phase: Phase,
+    /// While draining: until then at the latest.
+    pub(crate) until: Option<Instant>,
     pub(crate) place: Place,
     pub(crate) token: Token,
     /// What came from control, and goes back to it.
@@ -150,6 +152,7 @@ impl Pair {
     pub(crate) fn free(place: Place) -> Pair {
         Pair {
             phase: Phase::Free,
+            until: None,
             place,
             token: Token(0),
             endpoint: None,

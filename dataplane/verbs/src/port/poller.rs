@@ -2,7 +2,7 @@
 //!
 //! By `ibv_cq_ex` where the provider has it, which hands out only what is asked for, else by
 //! `ibv_poll_cq`. Which it is was decided when the queue was made. Either way what came is put
-//! down in one form, [`Seen`], a burst at a time.
+//! down a burst at a time, and handed out one by one as [`Seen`].
 
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
@@ -46,7 +46,6 @@ pub(crate) struct Poller {
     /// [`crate::port`].
     invalidating: u32,
     burst: Box<[rdma::ibv_wc; BURST]>,
-    seen: Box<[Seen; BURST]>,
     /// How many of them were handed out, and are there.
     next: usize,
     filled: usize,
@@ -70,17 +69,10 @@ impl Poller {
         invalidating: u32,
         calls: Calls,
     ) -> Poller {
-        let nothing = Seen {
-            ticket: Ticket(0),
-            status: 0,
-            len: 0,
-            invalidated: None,
-        };
         Poller {
             queue,
             invalidating,
             burst: Box::new([rdma::ibv_wc::default(); BURST]),
-            seen: Box::new([nothing; BURST]),
             next: 0,
             filled: 0,
             events: 0,
@@ -102,15 +94,32 @@ impl Poller {
     pub(crate) fn next(&mut self) -> Option<Seen> {
         if self.next == self.filled {
             self.next = 0;
-            self.filled = match self.queue {
-                Queue::Plain(queue) => self.poll_plain(queue),
-                Queue::Extended(queue) => self.poll_extended(queue),
-                Queue::Closed => 0,
-            };
+            self.filled = self.poll();
         }
-        let seen = self.seen.get(self.next..self.filled)?.first().copied()?;
+        let completion = self.burst.get(self.next..self.filled)?.first()?;
         self.next += 1;
-        Some(seen)
+        Some(Seen {
+            ticket: Ticket(completion.wr_id),
+            status: completion.status,
+            len: completion.byte_len,
+            invalidated: if completion.wc_flags & self.invalidating != 0 {
+                // SAFETY: both readings of this field are numbers.
+                Some(Handle(unsafe {
+                    completion.__bindgen_anon_1.invalidated_rkey
+                }))
+            } else {
+                None
+            },
+        })
+    }
+
+    #[inline]
+    fn poll(&mut self) -> usize {
+        match self.queue {
+            Queue::Plain(queue) => self.poll_plain(queue),
+            Queue::Extended(queue) => self.poll_extended(queue),
+            Queue::Closed => 0,
+        }
     }
 
     /// Whether there is one, taking it from the device but not out of here.
@@ -128,21 +137,7 @@ impl Poller {
         // SAFETY: the queue is alive, and there is room for as many.
         let taken = unsafe { ibv::ibv_poll_cq(queue, COUNT, self.burst.as_mut_ptr()) };
         // Negative: the queue itself is broken, and the device with it, as its own event says.
-        let taken = usize::try_from(taken).unwrap_or(0).min(BURST);
-        for (wc, seen) in self.burst.iter().zip(self.seen.iter_mut()).take(taken) {
-            *seen = Seen {
-                ticket: Ticket(wc.wr_id),
-                status: wc.status,
-                len: wc.byte_len,
-                invalidated: if wc.wc_flags & self.invalidating != 0 {
-                    // SAFETY: both readings of this field are numbers.
-                    Some(Handle(unsafe { wc.__bindgen_anon_1.invalidated_rkey }))
-                } else {
-                    None
-                },
-            };
-        }
-        taken
+        usize::try_from(taken).unwrap_or(0).min(BURST)
     }
 
     #[inline]
@@ -153,9 +148,9 @@ impl Poller {
             return 0;
         }
         let mut taken = 0;
-        while let Some(seen) = self.seen.get_mut(taken) {
+        while let Some(place) = self.burst.get_mut(taken) {
             // SAFETY: polling has begun, so there is a current completion.
-            *seen = unsafe { current(queue, self.invalidating) };
+            unsafe { take_current(queue, place) };
             taken += 1;
             // SAFETY: as above. After the last one that there is room for none is taken.
             if taken == BURST || unsafe { ibv::ibv_next_poll(queue) } != 0 {
@@ -223,32 +218,28 @@ impl Drop for Poller {
     }
 }
 
+/// Puts down the current completion, as much of it as is wanted.
+///
 /// # Safety
 ///
 /// The queue is alive and being polled.
 #[inline]
-unsafe fn current(queue: *mut rdma::ibv_cq_ex, invalidating: u32) -> Seen {
+unsafe fn take_current(queue: *mut rdma::ibv_cq_ex, place: &mut rdma::ibv_wc) {
     // SAFETY: the caller's promise.
-    let ticket = Ticket(unsafe { (*queue).wr_id });
+    place.wr_id = unsafe { (*queue).wr_id };
     // SAFETY: as above.
-    let status = unsafe { (*queue).status };
-    let mut seen = Seen {
-        ticket,
-        status,
-        len: 0,
-        invalidated: None,
-    };
+    place.status = unsafe { (*queue).status };
+    place.wc_flags = 0;
     // Of anything but a message there is no more to know.
-    if status == rdma::IBV_WC_SUCCESS && ticket.is_receive() {
+    if place.status == rdma::IBV_WC_SUCCESS && Ticket(place.wr_id).is_receive() {
         // SAFETY: as above.
-        seen.len = unsafe { ibv::ibv_wc_read_byte_len(queue) };
+        place.byte_len = unsafe { ibv::ibv_wc_read_byte_len(queue) };
         // SAFETY: as above.
-        if unsafe { ibv::ibv_wc_read_wc_flags(queue) } & invalidating != 0 {
-            // SAFETY: as above.
-            seen.invalidated = Some(Handle(unsafe { ibv::ibv_wc_read_invalidated_rkey(queue) }));
-        }
+        place.wc_flags = unsafe { ibv::ibv_wc_read_wc_flags(queue) };
+        // SAFETY: as above.
+        place.__bindgen_anon_1.invalidated_rkey =
+            unsafe { ibv::ibv_wc_read_invalidated_rkey(queue) };
     }
-    seen
 }
 
 #[cfg(test)]

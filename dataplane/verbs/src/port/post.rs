@@ -57,25 +57,17 @@ impl VerbsPort {
         if invalidate.is_some() && !self.limits.remote_invalidate {
             return Err(Refused::Unsupported);
         }
-        let bytes: u64 = message.iter().map(octets_in).sum();
         let (Some(pair), Some(slot)) = (self.pairs.get_mut(qp as usize), self.batch.slot()) else {
             return Err(Refused::Broken);
         };
-        if bytes > u64::from(pair.inline_bytes) {
+        let room = slot.octets.get_mut(..pair.inline_bytes as usize);
+        let Some(length) = gather(&self.arena, message, room.unwrap_or_default()) else {
             return self.put_long_send(qp, message, invalidate, id);
-        }
-        // No longer than `MOST_INLINE`, as `inline_bytes` is.
-        let into = slot
-            .octets
-            .get_mut(..usize::try_from(bytes).unwrap_or_default());
-        if !into.is_some_and(|into| gather(&self.arena, message, into)) {
-            return Err(Refused::Unsupported);
-        }
+        };
         let (number, signalled) = pair
             .book(Entry::new(id, Then::Nothing), false)
             .ok_or(Refused::Busy)?;
         pair.messages = pair.messages.wrapping_add(1);
-        let length = u32::try_from(bytes).unwrap_or_default();
         slot.send(pair.place.send(number), invalidate, Some(length), signalled);
         Ok(Posted::Done)
     }
@@ -107,7 +99,7 @@ impl VerbsPort {
             }
         }
         let mut rest = run.map_or(Span::default(), |run| run.span);
-        let (mut piece, mut all_own) = (rest.first(0), true);
+        let (mut piece, mut all_own, mut inside) = (rest.first(0), true, true);
         for element in message {
             match element {
                 Octets::Bytes(octets) => {
@@ -116,6 +108,7 @@ impl VerbsPort {
                     rest = behind;
                 }
                 Octets::Span(span) => {
+                    inside &= self.arena.arena.contains(*span);
                     if piece.len > 0 {
                         slot.element(self.outbox.element(piece));
                     }
@@ -127,6 +120,12 @@ impl VerbsPort {
         }
         if piece.len > 0 {
             slot.element(self.outbox.element(piece));
+        }
+        if !inside {
+            if let Some(run) = run {
+                pair.outbox.take_back(run);
+            }
+            return Err(Refused::Unsupported);
         }
         // What was copied is the engine's again at once; what was not, when it has gone.
         let then = if all_own { Then::Nothing } else { Then::Tell };
@@ -246,7 +245,7 @@ impl VerbsPort {
             Phase::Free => return Err(Refused::Broken),
             // It stays bound until control destroys it, but nothing is carried out for the peer.
             Phase::Failing | Phase::Over => return Ok(Posted::Done),
-            Phase::Open | Phase::Draining(_) => {}
+            Phase::Open | Phase::Draining => {}
         }
         if !pair.has_room() {
             return Err(Refused::Busy);
@@ -308,14 +307,6 @@ pub(crate) fn remote_access(access: Access) -> u32 {
     match access {
         Access::Read => rdma::IBV_ACCESS_REMOTE_READ,
         Access::Write => rdma::IBV_ACCESS_REMOTE_WRITE,
-    }
-}
-
-#[inline]
-fn octets_in(element: &Octets<'_>) -> u64 {
-    match element {
-        Octets::Bytes(octets) => octets.len() as u64,
-        Octets::Span(span) => span.len.into(),
     }
 }
 

@@ -56,14 +56,12 @@ impl VerbsPort {
             self.do_chores();
             self.tell_late(&mut sink);
         }
-        while !sink.is_full() {
-            if let Some(settling) = self.settling {
-                self.settle(settling, &mut sink);
-                continue;
-            }
-            let Some(seen) = self.poller.next() else {
-                break;
-            };
+        if let Some(settling) = self.settling.take() {
+            self.settle(settling, &mut sink);
+        }
+        while !sink.is_full()
+            && let Some(seen) = self.poller.next()
+        {
             self.take(seen, &mut sink);
         }
         // What was just settled may have been the last that an ending connection waited for.
@@ -83,6 +81,7 @@ impl VerbsPort {
             || self.means.has_answer()
     }
 
+    #[cold]
     fn tell_late(&mut self, sink: &mut Sink<'_>) {
         while !sink.is_full()
             && let Some(completion) = self.late.pop_front()
@@ -107,26 +106,19 @@ impl VerbsPort {
             Some(status::work_error(seen.status))
         };
         if !seen.ticket.is_receive() {
-            if pair.sends.has(number) {
-                self.settling = Some(Settling {
-                    place,
-                    number,
-                    error,
-                });
-            } else {
-                self.counts.stale += 1;
-            }
-            return;
+            let settling = Settling {
+                place,
+                number,
+                error,
+            };
+            return self.settle(settling, sink);
         }
-        if !pair.receives.has(number) {
+        // Receives are used in the order they were posted.
+        if pair.receives.is_empty() || pair.receives.first_number() != number {
+            debug_assert!(!pair.receives.has(number), "receives are in order");
             self.counts.stale += 1;
             return;
         }
-        debug_assert_eq!(
-            number,
-            pair.receives.first_number(),
-            "receives are in order"
-        );
         let id = pair.receives.pop().unwrap_or_default();
         let (token, forgotten) = (pair.token, pair.forgotten);
         let outcome = match error {
@@ -154,11 +146,11 @@ impl VerbsPort {
         } = settling;
         let pair = self.pairs.get_mut(usize::from(place.index));
         let Some(pair) = pair.filter(|pair| pair.place == place) else {
-            self.settling = None;
             return;
         };
         while pair.sends.has(number) {
             if sink.is_full() {
+                self.settling = Some(settling);
                 return;
             }
             let last = pair.sends.first_number() == number;
@@ -182,6 +174,7 @@ impl VerbsPort {
         }
         if pair.starved && pair.phase.is_live() {
             if sink.is_full() {
+                self.settling = Some(settling);
                 return;
             }
             pair.starved = false;
@@ -191,7 +184,6 @@ impl VerbsPort {
                 outcome: Outcome::Room,
             });
         }
-        self.settling = None;
         if let Some(error) = error {
             self.counts.count(error);
             self.fail(place);

@@ -181,6 +181,9 @@ unsafe fn take(request: &rdma::ibv_send_wr) -> Taken {
                 "the device's part of a key stays"
             );
             assert_ne!(made, bind.rkey, "the key of the last use");
+            // SAFETY: a number.
+            let imm_data = unsafe { request.__bindgen_anon_1.imm_data };
+            assert_eq!((imm_data, count), (0, 0), "as strict as rxe");
             taken.key = bind.rkey;
             taken.local = bind.bind_info.addr;
             taken.length = u32::try_from(bind.bind_info.length).expect("below 4 GiB");

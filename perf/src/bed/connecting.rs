@@ -74,7 +74,7 @@ impl<F: Fabric> Bed<F> {
         );
         let end = End::Load(Box::new(load));
         let seat = self.adopt(0, connection, endpoint, None, Side::Client, end)?;
-        let private = self.wanted.setup(Side::Client).private_data().emit();
+        let private = self.setup(Side::Client).private_data().emit();
         self.fabric.connect(connection, &private)?;
         Ok((connection, seat))
     }
@@ -90,7 +90,7 @@ impl<F: Fabric> Bed<F> {
         let end = End::Service(Service::new(self.sources[lcore], self.wanted.depth));
         let peer = PrivateData::find(private_data);
         let seat = self.adopt(lcore, connection, endpoint, peer, Side::Server, end)?;
-        let private = self.wanted.setup(Side::Server).private_data().emit();
+        let private = self.setup(Side::Server).private_data().emit();
         self.fabric.accept(connection, &private)?;
         Ok(seat)
     }
@@ -124,7 +124,7 @@ impl<F: Fabric> Bed<F> {
     ) -> Result<Seat> {
         let number = ConnectionNumber(connection.0);
         let session = Box::new(Session {
-            connection: Connection::new(self.wanted.setup(side)),
+            connection: Connection::new(self.setup(side)),
             upper,
         });
         if self.lines[lcore]

@@ -19,8 +19,8 @@ use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::connect::{Fabric, PortId, PortWanted};
 use rpcrdma_fabric::pool::{LONGEST, Pool};
 use rpcrdma_lcore::{
-    Bell, ConnectionNumber, Idle, Lcore, Line, Notice, Places, Running, SeatId, SeatOrder, Session,
-    line, spawn, stock,
+    Bell, ConnectionNumber, Ending, Idle, Lcore, Line, Notice, Places, Running, SeatId, SeatOrder,
+    Session, line, spawn, stock,
 };
 use rpcrdma_upper::program::fill_source;
 use rpcrdma_wire::Version;
@@ -73,11 +73,12 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    fn setup(&self, side: Side) -> Setup {
+    fn setup(&self, side: Side, remote_invalidate: bool) -> Setup {
         Setup {
             version_max: self.version,
             credits: self.depth,
             backward_credits: 0,
+            remote_invalidate,
             ..Setup::new(side)
         }
     }
@@ -85,7 +86,7 @@ impl Wanted {
     /// Octets of each lcore's arena: receives of both ends, calls and results of the load, and
     /// what the service assembles.
     fn arena_bytes(&self) -> u64 {
-        let setup = self.setup(Side::Client);
+        let setup = self.setup(Side::Client, true);
         let receives = u64::from(setup.receives()) * u64::from(setup.receive_bytes);
         let optional = self.workload.result_bytes().unwrap_or(0);
         let lane = [
@@ -130,6 +131,8 @@ pub struct Bed<F: Fabric> {
     fabric: F,
     /// Where the service is.
     address: String,
+    /// All its devices can do Send With Invalidate.
+    remote_invalidate: bool,
     bell: Arc<Bell>,
     ports: Vec<PortId>,
     /// What READ gives, of each lcore.
@@ -141,6 +144,10 @@ pub struct Bed<F: Fabric> {
     adopted: HashMap<ConnectionNumber, SeatId>,
     running: usize,
     done: usize,
+    /// Connections may end now.
+    ending: bool,
+    /// How the first one ended that should not have.
+    lost: Option<Ending>,
     #[expect(
         clippy::vec_box,
         reason = "they are lent as boxes, and come back as them"
@@ -200,7 +207,10 @@ impl<F: Fabric> Bed<F> {
         };
         Ok(Self {
             wanted,
-            place,
+            remote_invalidate: fabric
+                .devices()
+                .iter()
+                .all(|device| device.capabilities.remote_invalidate),
             fabric,
             address,
             bell: Arc::new(Bell::new()?),
@@ -212,6 +222,9 @@ impl<F: Fabric> Bed<F> {
             adopted: HashMap::new(),
             running: 0,
             done: 0,
+            ending: matches!(place, Place::Serving(_)),
+            lost: None,
+            place,
             sessions: Vec::new(),
         })
     }
@@ -240,9 +253,13 @@ impl<F: Fabric> Bed<F> {
         Ok(Box::new(make))
     }
 
+    fn setup(&self, side: Side) -> Setup {
+        self.wanted.setup(side, self.remote_invalidate)
+    }
+
     /// A port that has room for everything, should it all be on one.
     fn port_wanted(&self, core: Option<CoreId>) -> Result<PortWanted> {
-        let setup = self.wanted.setup(Side::Client);
+        let setup = self.setup(Side::Client);
         let queue_pairs = u32::try_from(self.wanted.connections * self.place.ends())?;
         let receive_depth = u32::from(setup.receives());
         let windows = queue_pairs * u32::from(self.wanted.depth) * 2;
@@ -305,6 +322,7 @@ impl<F: Fabric> Bed<F> {
         self.order_loads(Order::Stop)?;
         let loads = self.loads.len();
         self.wait("the last answers", |bed| (bed.done >= loads).then_some(()))?;
+        self.ending = true;
         for lcore in 0..self.lines.len() {
             self.wait("an lcore", |bed| {
                 bed.lines[lcore].stop(PATIENCE).then_some(())
@@ -337,6 +355,9 @@ impl<F: Fabric> Bed<F> {
             if let Some(value) = ready(self) {
                 return Ok(value);
             }
+            if let Some(ending) = self.lost {
+                bail!("{what}: a connection was lost: {ending:?}");
+            }
             if begun.elapsed() > PATIENCE {
                 return Err(anyhow!("{what}: nothing after {} s", PATIENCE.as_secs()));
             }
@@ -364,7 +385,14 @@ impl<F: Fabric> Bed<F> {
                         notice: LoadNotice::Done,
                         ..
                     } => self.done += 1,
-                    Notice::Closed { session, .. } => self.sessions.push(session),
+                    Notice::Closed {
+                        session, ending, ..
+                    } => {
+                        self.sessions.push(session);
+                        if !self.ending {
+                            self.lost.get_or_insert(ending);
+                        }
+                    }
                     Notice::Property { .. } | Notice::Drained | Notice::Snapshot(_) => {}
                 }
             }

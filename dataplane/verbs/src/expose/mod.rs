@@ -6,6 +6,9 @@
 //! | [`Means::Regions`] | a region of exactly that memory | by a thread beside the lcore, while the Call waits | by the same thread, or the peer |
 //! | [`Means::Arena`] | the one region of all the lcore's memory | when the port is opened | never |
 //!
+//! What a region costs, made and ended, in the emulated guest: 75 us on siw and 125 us on rxe, the same
+//! from 4 to 64 KiB, so it is the two system calls. A window costs two entries of the send queue.
+//!
 //! The first is what a device should have. The second is for one that has no windows: slower, and
 //! a region can be used from every connection of its port, by who knows its handle. The third
 //! gives every peer all memory of the lcore for as long as it is connected: the configuration has

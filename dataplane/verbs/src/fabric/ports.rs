@@ -59,6 +59,18 @@ impl Berth {
     }
 }
 
+impl Drop for Berth {
+    /// What the port has said and nobody has read: windows that are still bound go before the
+    /// queue pairs that are behind them in the ring.
+    fn drop(&mut self) {
+        while let Some(word) = self.outlet.next() {
+            if let (Word::Window(window), Some(objects)) = (word, &self.objects) {
+                objects.remove_window(window);
+            }
+        }
+    }
+}
+
 impl VerbsFabric {
     pub(super) fn make_port(
         &mut self,

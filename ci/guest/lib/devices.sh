@@ -38,13 +38,25 @@ END
 
 # devices rxe|siw: the wire with a device at each end. Skips the script where the guest has no such driver.
 devices() {
-    local type=$1 module
-    case $type in rxe) module=rdma_rxe ;; *) module=$type ;; esac
+    local type=$1 module=$1
+    [ "$module" != rxe ] || module=rdma_rxe
     loads rdma_ucm "$module" || skip "no $module in the guest's kernel"
     wire
     plug "$type" d0 a0
     plug "$type" d1 a1
     await "$ANSWER_SECONDS" reachable || die "nothing crosses the wire"
+}
+
+# lone_device TYPE: one device, d0 at NEAR, that reaches itself without a wire: as a machine with one adapter does.
+lone_device() {
+    local module=$1
+    [ "$module" != rxe ] || module=rdma_rxe
+    loads veth rdma_ucm "$module" || skip "no $module in the guest's kernel"
+    ip link add a0 type veth peer name a1
+    ip link set a1 up
+    ip link set a0 mtu 4200 up
+    ip address add "$NEAR/24" dev a0
+    plug "$1" d0 a0
 }
 
 plug() { rdma link add "$2" type "$1" netdev "$3"; }

@@ -124,9 +124,9 @@ pub(crate) struct Plan {
 /// Clamps what is wanted to what there is.
 ///
 /// The completion queue must hold an entry for every request that is out, for a queue pair that
-/// fails completes them all. Where a device's queues are too short for that, each queue pair gets
-/// less; and where even the least does not fit, fewer queue pairs can be taken at once than were
-/// wanted.
+/// fails completes them all. Where a device's queue is too short for that (rxe: 32,767 entries),
+/// fewer queue pairs can be taken at once than were wanted. The queue pairs themselves stay as deep:
+/// credits were derived from their depth. Only where not even one fits does it get less.
 pub(crate) fn plan(
     limits: &Limits,
     wanted: &PortWanted,
@@ -141,8 +141,7 @@ pub(crate) fn plan(
         .saturating_add(1)
         .clamp(SEND_LEAST, best.send_depth.max(SEND_LEAST));
     let receive = wanted.receive_depth.clamp(1, best.receive_depth.max(1));
-    let share = limits.completions / queue_pairs;
-    let (send, receive) = shrink(send, receive, share);
+    let (send, receive) = shrink(send, receive, limits.completions);
     let all = u64::from(send + receive) * u64::from(queue_pairs);
     let completions = u32::try_from(all)
         .unwrap_or(u32::MAX)
@@ -227,25 +226,22 @@ mod tests {
     }
 
     #[test]
-    fn a_short_completion_queue_makes_short_queues() {
+    fn a_short_completion_queue_makes_few_queue_pairs_of_full_depth() {
         let many = PortWanted {
             queue_pairs: 1024,
             ..wanted()
         };
         let plan = plan(&rxe(), &many, Expose::Auto).expect("fits");
-        assert!((plan.send_depth + plan.receive_depth) * 1024 <= 32_767);
-        assert_eq!((plan.send_depth, plan.receive_depth), (10, 20));
-        // And where the least does not fit, the queue holds fewer queue pairs at once.
-        let more = PortWanted {
-            queue_pairs: 20_000,
-            ..wanted()
-        };
-        let plan = super::plan(&rxe(), &more, Expose::Auto).expect("fits");
+        assert_eq!((plan.send_depth, plan.receive_depth), (129, 256));
         assert_eq!(plan.completions, 32_767);
-        assert_eq!(
-            (plan.send_depth, plan.receive_depth),
-            (SEND_LEAST, RECEIVE_LEAST)
-        );
+        // And where not one fits, it gets its share of what there is.
+        let limits = Limits {
+            completions: 77,
+            ..rxe()
+        };
+        let plan = super::plan(&limits, &many, Expose::Auto).expect("fits");
+        assert_eq!((plan.send_depth, plan.receive_depth), (25, 51));
+        assert_eq!(plan.completions, 77);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! memory lies in, and the [`pool`] that says who has which part of it. How connections are
 //! made is the control thread's side: [`connect`].
 //!
-//! Implementations: `rpcrdma-memory` (two endpoints in one process).
+//! Implementations: `rpcrdma-memory` (two endpoints in one process) and `rpcrdma-verbs` (RDMA
+//! devices, by rdma-core).
 
 #![deny(unsafe_code)]
 

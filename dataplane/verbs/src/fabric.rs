@@ -107,12 +107,12 @@ impl VerbsFabric {
         };
         fabric.watch(fabric.bell.as_fd(), look::BELL)?;
         fabric.watch(fabric.channel.as_fd(), look::CHANNEL)?;
-        fabric.find_devices()?;
+        let found = fabric.find_devices();
         if let Some(name) = fabric.missing() {
-            return Err(Error::NoDevice(name));
+            return Err(found.err().unwrap_or(Error::NoDevice(name)));
         }
         if fabric.devices.is_empty() {
-            return Err(Error::Absent(Absent::NoDevice));
+            return Err(found.err().unwrap_or(Error::Absent(Absent::NoDevice)));
         }
         Ok(fabric)
     }

@@ -95,19 +95,23 @@ impl VerbsFabric {
         self.known(context).map(|known| Arc::clone(&known.device))
     }
 
-    /// Takes note of all devices that are there, allowed, and not known.
+    /// Takes note of all devices that are there, allowed, and not known: of those that can be
+    /// used even where another cannot, which is the first error.
     pub(super) fn find_devices(&mut self) -> Result<(), Error> {
         let Some(lease) = Lease::take(self.library) else {
             return Ok(());
         };
-        for context in lease.contexts() {
+        let contexts = lease.contexts();
+        // Before anything is made of them. The new lease has all that the old one had, but for
+        // what is gone and given up.
+        self.lease = Some(lease);
+        let mut found = Ok(());
+        for context in contexts {
             if self.known(context).is_none() && self.settings.allows(&context.name(self.library)) {
-                self.add_device(context)?;
+                found = found.and(self.add_device(context));
             }
         }
-        // The new lease has all that the old one had, but for what is gone and given up.
-        self.lease = Some(lease);
-        Ok(())
+        found
     }
 
     fn add_device(&mut self, context: Context) -> Result<(), Error> {
@@ -209,8 +213,13 @@ impl VerbsFabric {
             .is_some_and(|known| known.down.contains(&link))
     }
 
-    /// Destroys a connection that is over, now or when that can be said.
+    /// Destroys a connection that is over, now or when that can be said. Of one that was begun here
+    /// and not taken no peer knows, and there is no bound to how many of them come to their end
+    /// while a link is down.
     pub(super) fn lay_down(&mut self, connection: Connection) {
+        if connection.listener.is_none() && connection.pair().is_none() {
+            return;
+        }
         let (context, link) = (connection.context(), connection.link());
         let is_it = |known: &&mut Known| !known.gone && context == Some(known.device.context());
         if let Some(known) = self.devices.iter_mut().find(is_it)
@@ -285,7 +294,10 @@ impl VerbsFabric {
 
     /// Once a second: which devices are there?
     pub(super) fn look_for_devices(&mut self) {
-        let there = present(self.library).unwrap_or_default();
+        // Where that cannot be told, for want of descriptors or memory, nothing has changed.
+        let Some(there) = present(self.library) else {
+            return;
+        };
         let missing =
             |known: &&Known| !known.gone && !there.contains(&known.device.context().device());
         let missing: Vec<u64> = self

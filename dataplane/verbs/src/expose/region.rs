@@ -87,6 +87,8 @@ pub(crate) struct Regions {
     registrar: Thread,
     /// The registrar is to be woken with the turn's end.
     asked: bool,
+    /// The last connection that found no slot.
+    seeker: Option<Place>,
     /// Where the arena begins, as the peer has it.
     address: u64,
 }
@@ -109,6 +111,7 @@ impl Regions {
             answers,
             registrar,
             asked: false,
+            seeker: None,
             address,
         }
     }
@@ -192,6 +195,7 @@ impl Regions {
     /// Asks for a region, in a slot that is free or that nobody fetches.
     fn register(&mut self, purpose: Purpose) {
         let Some(slot) = self.free.pop() else {
+            self.seeker = Some(purpose.owner);
             self.end_oldest();
             return;
         };
@@ -340,7 +344,9 @@ impl Regions {
             }
             (State::Ending { report }, Answer::Ended { slot }) => {
                 self.release(slot);
-                report.map_or(Told::Nothing, |(owner, id)| Told::Retired(owner, id))
+                // Who hears of a retirement looks for those that wait, too.
+                let room = self.seeker.take().map_or(Told::Nothing, Told::Room);
+                report.map_or(room, |(owner, id)| Told::Retired(owner, id))
             }
             (state, answer) => {
                 debug_assert!(false, "{answer:?} in {state:?}");

@@ -158,11 +158,29 @@ fn what_nobody_fetches_makes_room() {
     let third = |regions: &mut Regions| regions.expose(OWNER, memory(200), Access::Read, 0);
     assert_eq!(third(&mut regions), Err(Refused::Busy));
     assert_eq!(registrar.serve(), 1, "the oldest is ended");
-    assert_eq!(told(&mut regions), [Told::Nothing]);
+    assert_eq!(told(&mut regions), [Told::Room(OWNER)]);
     assert_eq!(third(&mut regions), Err(Refused::Busy));
     registrar.serve();
     told(&mut regions);
     assert!(third(&mut regions).is_ok());
+}
+
+#[test]
+fn who_found_no_slot_hears_of_the_one_that_a_peer_has_freed() {
+    let (mut regions, mut registrar) = regions(1);
+    let expose = |regions: &mut Regions, owner| regions.expose(owner, memory(0), Access::Read, 0);
+    assert_eq!(expose(&mut regions, OWNER), Err(Refused::Busy));
+    registrar.serve();
+    told(&mut regions);
+    let open = expose(&mut regions, OWNER).expect("ready");
+    assert_eq!(expose(&mut regions, OTHER), Err(Refused::Busy));
+    assert_eq!(registrar.serve(), 0, "there is no slot to ask for");
+    regions.retired_by_peer(OWNER, open.handle);
+    registrar.serve();
+    assert_eq!(told(&mut regions), [Told::Room(OTHER)]);
+    assert_eq!(expose(&mut regions, OTHER), Err(Refused::Busy));
+    assert_eq!(registrar.serve(), 1);
+    assert_eq!(told(&mut regions), [Told::Room(OTHER)]);
 }
 
 #[test]

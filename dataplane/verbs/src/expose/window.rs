@@ -153,17 +153,18 @@ impl Windows {
         }
     }
 
-    /// Takes away the windows that are bound to a queue pair, one by one: it is over.
-    pub(crate) fn take_away(&mut self, owner: Place) -> Option<Window> {
-        let bound =
-            |slot: &Slot| [State::Open(owner), State::Retiring(owner)].contains(&slot.state);
-        let index = self.slots.iter().position(bound)?;
-        let slot = self.slots.get_mut(index)?;
-        slot.state = State::Away;
-        let (window, rkey) = (slot.window, slot.rkey);
-        self.directory.remove(rkey);
-        self.away.push(u32::try_from(index).unwrap_or(u32::MAX));
-        Some(window)
+    /// Takes away the windows that are bound to a queue pair, which is over, and hands each over.
+    /// There may be very many slots, so they are gone through once.
+    pub(crate) fn take_away(&mut self, owner: Place, mut hand_over: impl FnMut(Window)) {
+        let bound = [State::Open(owner), State::Retiring(owner)];
+        for (slot, index) in self.slots.iter_mut().zip(0..) {
+            if bound.contains(&slot.state) {
+                slot.state = State::Away;
+                self.directory.remove(slot.rkey);
+                self.away.push(index);
+                hand_over(slot.window);
+            }
+        }
     }
 
     /// Puts a new window in the place of one that went away. False when none has.
@@ -257,9 +258,8 @@ mod tests {
         let retiring = windows.take(OWNER).expect("free").rkey;
         let index = windows.find(OWNER, Handle(retiring)).expect("open");
         windows.retire(index);
-        let gone: Vec<u32> = std::iter::from_fn(|| windows.take_away(OWNER))
-            .map(|window| window.rkey)
-            .collect();
+        let mut gone = Vec::new();
+        windows.take_away(OWNER, |window| gone.push(window.rkey));
         assert_eq!(gone, [mine & !0xff, retiring & !0xff]);
         assert_eq!(windows.find(OWNER, Handle(mine)), None);
         assert!(windows.find(other(), Handle(its)).is_some());

@@ -157,18 +157,26 @@ impl VerbsPort {
     /// What is not about completions of the device: notices, and connections that end.
     #[cold]
     pub(super) fn do_chores(&mut self) {
-        for _ in 0..NOTICES {
-            let Some(notice) = self.inbox.next() else {
-                break;
-            };
-            self.heed(notice);
+        // Finding the inbox empty takes a system call, and a connection that ends may have chores
+        // with each completion of all the others.
+        if self.inbox.has_notice() || self.means.has_answer() {
+            self.hear_control();
+            self.take_answers();
         }
-        self.take_answers();
         let mut next = 0;
         while let Some(&place) = self.ending.get(next) {
             if self.look_after(place) {
                 next += 1;
             }
+        }
+    }
+
+    fn hear_control(&mut self) {
+        for _ in 0..NOTICES {
+            let Some(notice) = self.inbox.next() else {
+                break;
+            };
+            self.heed(notice);
         }
     }
 
@@ -274,9 +282,7 @@ impl VerbsPort {
         self.ending.retain(|&other| other != place);
         match &mut self.means {
             Means::Windows(windows) => {
-                while let Some(window) = windows.take_away(place) {
-                    self.inbox.tell(Word::Window(window));
-                }
+                windows.take_away(place, |window| self.inbox.tell(Word::Window(window)));
             }
             Means::Regions(regions) => regions.forget(place),
             Means::Arena(_) => {}

@@ -49,6 +49,8 @@ pub(crate) struct Poller {
     /// How many of them were handed out, and are there.
     next: usize,
     filled: usize,
+    /// The last burst was not full: the queue was empty then.
+    emptied: bool,
     /// Events taken from the channel and not acknowledged.
     events: u32,
     channel: *mut rdma::ibv_comp_channel,
@@ -75,6 +77,7 @@ impl Poller {
             burst: Box::new([rdma::ibv_wc::default(); BURST]),
             next: 0,
             filled: 0,
+            emptied: false,
             events: 0,
             channel,
             calls,
@@ -89,12 +92,23 @@ impl Poller {
         unsafe { Poller::new(queue, std::ptr::null_mut(), invalidating, calls) }
     }
 
-    /// The next completion that is there.
+    /// A reap begins: what is not here already is asked for.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.emptied = false;
+    }
+
+    /// The next completion that is there. A burst that was not full emptied the queue, so the
+    /// device is not asked again within the same reap.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Seen> {
         if self.next == self.filled {
+            if self.emptied {
+                return None;
+            }
             self.next = 0;
             self.filled = self.poll();
+            self.emptied = self.filled != 0 && self.filled != BURST;
         }
         let completion = self.burst.get(self.next..self.filled)?.first()?;
         self.next += 1;
@@ -124,6 +138,7 @@ impl Poller {
 
     /// Whether there is one, taking it from the device but not out of here.
     pub(crate) fn has_next(&mut self) -> bool {
+        self.begin();
         if self.next == self.filled && self.next().is_some() {
             self.next = 0;
         }

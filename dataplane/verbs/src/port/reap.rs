@@ -49,6 +49,7 @@ impl VerbsPort {
     #[inline]
     pub(super) fn reap_into(&mut self, room: &mut [Completion]) -> usize {
         let mut sink = Sink { room, filled: 0 };
+        self.poller.begin();
         if self.armed {
             self.rise();
         }

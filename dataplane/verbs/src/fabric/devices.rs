@@ -107,7 +107,9 @@ impl VerbsFabric {
         self.lease = Some(lease);
         let mut found = Ok(());
         for context in contexts {
-            if self.known(context).is_none() && self.settings.allows(&context.name(self.library)) {
+            // One that is gone and not closed yet is on the list too, and stays gone.
+            let met = |known: &Known| known.device.context() == context;
+            if !self.devices.iter().any(met) && self.settings.allows(&context.name(self.library)) {
                 found = found.and(self.add_device(context));
             }
         }

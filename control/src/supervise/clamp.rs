@@ -73,6 +73,7 @@ fn transport_to(name: &str, it: &mut Transport, least: &Capabilities, clamps: &m
     );
     note("credits", it.credits.into(), credits.into());
     (it.credits, it.backward_credits) = (credits, backward);
+    it.credits_min = it.credits_min.min(credits);
 
     let longest = least.transfer_bytes;
     for (what, bytes) in [
@@ -166,6 +167,7 @@ mod tests {
         let clamps = clamp(&mut plan, &devices([short])).unwrap();
         let expected = [("backward_credits", 2, 1), ("credits", 64, 1)];
         assert_eq!(clamped(&clamps), expected);
+        assert_eq!(plan.services[0].transport.credits_min, 1, "never more");
     }
 
     #[test]

@@ -45,6 +45,9 @@ pub struct Limits {
     pub windows: u32,
     /// Send With Invalidate and local invalidation.
     pub invalidate: bool,
+    /// A peer's Send With Invalidate can take a plain region away. Only known of siw: elsewhere such
+    /// a Send ends the connection.
+    pub takes_regions: bool,
     /// The flags of a completion any of which says that its Send has invalidated a handle.
     pub invalidated_flags: u32,
     /// `ibv_wr_*` and `ibv_cq_ex` are used where the provider has them: false where they are known
@@ -75,12 +78,11 @@ impl Limits {
         }
     }
 
-    /// A peer's Send With Invalidate can take such an exposure away. A device that has windows need
-    /// not let it take a plain region: rxe ends the connection for it. One that has none does.
-    fn is_told_of(&self, means: Expose) -> bool {
+    /// A peer's Send With Invalidate can take such an exposure away.
+    fn can_be_taken(&self, means: Expose) -> bool {
         match means {
             Expose::Window => true,
-            Expose::Auto | Expose::Region => self.windows == 0,
+            Expose::Auto | Expose::Region => self.takes_regions,
             Expose::Arena => false,
         }
     }
@@ -94,7 +96,7 @@ impl Limits {
             receive_depth: self.depth.min(DEPTH_MOST),
             transfer_bytes: self.message_bytes.min(TRANSFER_MOST),
             windows: self.exposures(means),
-            remote_invalidate: self.invalidate && self.is_told_of(means),
+            remote_invalidate: self.invalidate && self.can_be_taken(means),
         }
     }
 }
@@ -197,6 +199,7 @@ mod tests {
             regions: 524_287,
             windows: 524_287,
             invalidate: true,
+            takes_regions: false,
             invalidated_flags: 4,
             extended_calls: false,
             links: 1,
@@ -249,10 +252,18 @@ mod tests {
         let siw = Limits {
             windows: 0,
             gather: 6,
+            takes_regions: true,
             ..rxe()
         };
         let plan = plan(&siw, &wanted(), Expose::Auto).expect("fits");
         assert_eq!((plan.means, plan.gather), (Expose::Region, 6));
+        assert!(plan.remote_invalidate);
+        let another = Limits {
+            takes_regions: false,
+            ..siw
+        };
+        let plan = super::plan(&another, &wanted(), Expose::Auto).expect("fits");
+        assert!(!plan.remote_invalidate, "its connections would end of it");
         assert!(super::plan(&siw, &wanted(), Expose::Window).is_err());
         let arena = super::plan(&siw, &wanted(), Expose::Arena).expect("asked for");
         assert!(!arena.remote_invalidate, "there is nothing to invalidate");

@@ -63,6 +63,7 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
             positive(all.max_mw)
         },
         invalidate: flags & rdma::IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
+        takes_regions: is_siw(&all),
         invalidated_flags: invalidating_flags(is_rxe(&all)),
         // rxe's, as of rdma-core 44, ends the poll by itself with the last completion; ending it
         // as is proper moves past the end of its ring, and every poll after that finds rubbish.
@@ -76,6 +77,12 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
 fn is_rxe(all: &rdma::ibv_device_attr) -> bool {
     const RXE_VENDOR: u32 = 0x00ff_ffff;
     all.vendor_id == RXE_VENDOR
+}
+
+/// Software iWARP: its device may have any name.
+fn is_siw(all: &rdma::ibv_device_attr) -> bool {
+    const SIW_VENDOR: u32 = 0x0062_6d74;
+    all.vendor_id == SIW_VENDOR
 }
 
 /// No attribute says how much goes inline: it is tried.

@@ -21,7 +21,7 @@ front_before() {
             printf '[[front.backend]]\nprograms = [100005]\naddress = "127.0.0.1:%s"\n' "$MOUNTD"
             ;;
         embedded)
-            mkdir -p "$FOLDER"
+            memory_at "$FOLDER"
             printf '[[front.backend]]\nprograms = [100003, 100005]\naddress = "export"\n'
             printf '[export]\ndirectory = "%s"\nlisten = "127.0.0.1:%s"\n' "$FOLDER" "$SERVED"
             ;;
@@ -84,8 +84,8 @@ counts_agree() {
     local label=$1
     sync
     await 10 tallies || true
-    verdict "$label-reads" "$kernel_reads Read chunks by mountstats, $our_reads RDMA Reads by the front" \
-        [ "$our_reads" -gt 0 -a "$our_reads" = "$kernel_reads" ] || true
+    verdict "$label-reads" "$kernel_reads Read chunks by mountstats, $again Calls of them laid out anew, $our_reads RDMA Reads" \
+        [ "$our_reads" -gt 0 -a "$our_reads" -le "$kernel_reads" -a $((our_reads + again)) -ge "$kernel_reads" ] || true
     verdict "$label-writes" "$our_writes RDMA Writes into the $kernel_writes Write and Reply chunks of mountstats" \
         [ "$our_writes" -gt 0 -a "$our_writes" -le "$kernel_writes" ] || true
     verdict "$label-write-octets" "$kernel_octets octets came by RDMA Write, $our_octets went" \
@@ -100,14 +100,15 @@ tallies() {
     local stats=$ACCEPT_LOGS/mountstats.json front=$ACCEPT_LOGS/front.json
     mountstats >"$stats"
     document front
-    read -r kernel_reads kernel_writes kernel_octets needed registered < <(jq -r '.xprt
+    # A Call that could not be sent at once is laid out anew, and its chunks are counted again.
+    read -r kernel_reads kernel_writes kernel_octets needed registered again < <(jq -r '.xprt
         | [.read_chunks, .write_chunks + .reply_chunks, .rdma_reply_bytes, .local_inv_needed,
-           .read_chunks + .write_chunks + .reply_chunks] | map(tostring) | join(" ")' "$stats")
+           .read_chunks + .write_chunks + .reply_chunks, .failed_marshals] | map(tostring) | join(" ")' "$stats")
     our_reads=$(counter "$front" reads)
     our_writes=$(counter "$front" writes)
     our_octets=$(counter "$front" write_bytes)
     remote=$(counter "$front" sends_with_invalidate)
-    [ "$our_reads" = "$kernel_reads" ] && [ "$our_octets" = "$kernel_octets" ]
+    [ $((our_reads + again)) -ge "$kernel_reads" ] && [ "$our_octets" = "$kernel_octets" ]
 }
 
 # --- the kernel's server and our back ----------------------------------------------------------------------

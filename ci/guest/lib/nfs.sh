@@ -7,13 +7,20 @@ VIEW=/mnt/view                       # the same, without what MOUNT has cached
 KNFSD_RDMA=20049                     # its port for RDMA
 MOUNTD=20048                         # and the one of its MOUNT protocol
 
+# memory_at FOLDER: a file system in memory there. The guest's root, an overlay, is none to serve from: it has no file
+# handles for knfsd, and what the embedded server does to files on it this kernel refuses with EACCES.
+memory_at() {
+    mountpoint -q "$1" && return
+    mkdir -p "$1"
+    mount -t tmpfs -o mode=777,size=60% memory "$1"
+}
+
 # knfsd_start: serves EXPORT by TCP, on port 2049, and by RDMA.
 knfsd_start() {
     local port
     loads nfsd rpcrdma nfs nfsv3 || skip "no NFS over RDMA in the guest's kernel"
-    mkdir -p "$EXPORT" "$MOUNT" /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery /var/lib/nfs/sm /run/rpcbind
-    mount -t tmpfs -o size=60% export "$EXPORT"
-    chmod 777 "$EXPORT"
+    memory_at "$EXPORT"
+    mkdir -p "$MOUNT" /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery /var/lib/nfs/sm /run/rpcbind
     mount -t rpc_pipefs pipes /var/lib/nfs/rpc_pipefs
     mount -t nfsd nfsd /proc/fs/nfsd
     rpcbind -w

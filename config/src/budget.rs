@@ -77,7 +77,9 @@ pub struct Budget {
     pub progress_bytes: u64,
     /// Arena memory of all lcores, octets.
     pub total_bytes: u64,
-    /// What RLIMIT_MEMLOCK must allow; zero when no fabric of the plan pins memory.
+    /// What RLIMIT_MEMLOCK must allow at the least, octets: the arenas, and room of each lcore for
+    /// what it sends; the devices' own queues come on top. Zero when no fabric of the plan pins
+    /// memory.
     pub memlock_bytes: u64,
 }
 
@@ -172,6 +174,9 @@ pub(crate) fn of(plan: &Plan) -> Budget {
         true => 0,
         false => u64::from(SOURCE_BYTES),
     };
+    // Two messages of each connection are on their way out, from memory of the port's own.
+    let message_bytes = plan.transports().map(|it| u64::from(it.inline_bytes)).max();
+    let sending_bytes = 2 * message_bytes.unwrap_or(0).max(1024) * connections * lcores;
     let pinned = endpoints(plan).any(|(_, fabric, _)| fabric.locks_memory());
     let memory_bytes = plan.runtime.memory_bytes;
     let total_bytes = memory_bytes.saturating_mul(lcores);
@@ -195,7 +200,10 @@ pub(crate) fn of(plan: &Plan) -> Budget {
         progress_bytes,
         endpoints: costs,
         total_bytes,
-        memlock_bytes: if pinned { total_bytes } else { 0 },
+        memlock_bytes: match pinned {
+            true => total_bytes.saturating_add(sending_bytes),
+            false => 0,
+        },
     }
 }
 

@@ -99,7 +99,10 @@ impl Plan {
             "RLIMIT_MEMLOCK",
             match budget.memlock_bytes {
                 0 => "0: the memory fabric locks no memory".to_owned(),
-                bytes => format!("{bytes} octets, {} MiB", mebibytes(bytes)),
+                bytes => format!(
+                    "at least {bytes} octets, {} MiB, and the devices' queues",
+                    mebibytes(bytes)
+                ),
             },
         );
     }
@@ -113,7 +116,7 @@ impl Plan {
         };
         sheet.row("devices", devices);
         let gid = verbs.gid_index.map(|index| format!("entry {index}"));
-        let by_rule = || "RoCE version two, in the family of the address".to_owned();
+        let by_rule = || "of RoCE version two, IPv4 or IPv6 as the address is".to_owned();
         sheet.row("GID", gid.unwrap_or_else(by_rule));
         let expose = match verbs.expose {
             Expose::Auto => "by memory windows where the device has them, else by regions",

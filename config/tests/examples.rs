@@ -107,7 +107,7 @@ fn rdma_devices_are_named_or_all() {
     assert_eq!(plan.fronts[0].listen, "[::]:20049");
     assert_eq!(plan.verbs.devices, Devices::All);
     assert_eq!(plan.verbs.expose, Expose::Auto);
-    assert_eq!(plan.budget.memlock_bytes, plan.budget.total_bytes);
+    assert!(plan.budget.memlock_bytes > plan.budget.total_bytes);
     let may = |peer: &str| {
         let allow = &plan.fronts[0].allow;
         allow.permits(peer.parse::<IpAddr>().unwrap())

@@ -87,6 +87,17 @@ pub struct Device {
     pub state: DeviceState,
 }
 
+impl Device {
+    /// One that is there.
+    pub(crate) fn new(device: &rpcrdma_fabric::connect::Device) -> Self {
+        Self {
+            name: device.name.clone(),
+            node: device.node,
+            state: DeviceState::Up,
+        }
+    }
+}
+
 /// How a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -177,7 +177,7 @@ impl fmt::Display for Device {
         let state = match self.state {
             DeviceState::Up => "up",
             DeviceState::Down => "link down",
-            DeviceState::Gone => "gone: restart to use another",
+            DeviceState::Gone => "gone",
         };
         write!(f, "device {}: {state}", self.name)
     }

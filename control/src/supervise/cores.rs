@@ -4,6 +4,7 @@ use super::grants::Grants;
 use super::placement;
 use crate::dpdk::Memory;
 use anyhow::{Context, Result, bail};
+use core_affinity::CoreId;
 use rpcrdma_config::Plan;
 use rpcrdma_config::budget::{CONTROL_RECEIVES, SOURCE_BYTES};
 use rpcrdma_config::plan;
@@ -23,9 +24,10 @@ use std::sync::Arc;
 /// A queue pair of the fabric in use, on its way to an lcore.
 pub(super) type Endpoint<F> = <<F as Fabric>::Port as Port>::Endpoint;
 
-/// Exposures of a port at the same time: for few connections as well as for many.
-const WINDOWS_LEAST: u32 = 4096;
-const WINDOWS_MOST: u32 = 1 << 18;
+/// Exposures of a port at the same time. Each is made at start, by a call of the device; whoever
+/// finds none free waits for one.
+const WINDOWS_LEAST: u32 = 1024;
+const WINDOWS_MOST: u32 = 1 << 14;
 /// The longest message that every port takes: what version two begins with.
 const MESSAGE_LEAST_BYTES: u32 = 4096;
 
@@ -41,14 +43,27 @@ pub(super) struct Core<F: Fabric> {
     pub(super) line: Line<Endpoint<F>, Role>,
     /// Its thread.
     pub(super) running: Running,
+    /// Its memory, to be used again should it have to end before the appliance does.
+    pub(super) arena: Arc<Arena>,
     /// What the built-in program reads from; empty without a service.
     pub(super) source: Span,
     /// What its connections were given of its receives.
     pub(super) grants: Grants,
     /// Its arena is in huge pages.
     pub(super) hugepages: bool,
+    /// Its device is gone.
+    pub(super) gone: Option<Gone>,
     /// Orders for which its ring had no room.
     waiting: VecDeque<(SeatId, SeatOrder<Role>)>,
+}
+
+/// How far an lcore whose device is gone has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// It has not been told to end yet.
+    Unheard,
+    /// It ends.
+    Told,
 }
 
 impl<F: Fabric> Core<F> {
@@ -74,42 +89,68 @@ impl<F: Fabric> Core<F> {
     }
 }
 
-/// Starts every lcore of the plan.
-pub(super) fn start<F: Fabric>(
-    plan: &Plan,
-    fabric: &mut F,
-    devices: &[Device],
-    bell: &Arc<Bell>,
-) -> Result<Vec<Core<F>>> {
-    // Read once: a pinned thread sees its own processor alone.
-    let present = core_affinity::get_core_ids().unwrap_or_default();
-    let mut cores = Vec::with_capacity(plan.runtime.lcores.len());
-    let devices = placement::place(devices, &plan.runtime.lcores)?;
-    let mut memory = Memory::of(plan, placement::node_of)?;
-    for ((index, &processor), device) in plan.runtime.lcores.iter().enumerate().zip(devices) {
-        let Some(&core) = present.iter().find(|core| core.id == processor) else {
+/// What makes lcores.
+pub(super) struct Foundry {
+    /// The processors of this process, read once: a pinned thread sees its own alone.
+    present: Vec<CoreId>,
+    bell: Arc<Bell>,
+}
+
+impl Foundry {
+    pub(super) fn new(bell: &Arc<Bell>) -> Self {
+        Self {
+            present: core_affinity::get_core_ids().unwrap_or_default(),
+            bell: Arc::clone(bell),
+        }
+    }
+
+    /// Starts every lcore of the plan.
+    pub(super) fn start_all<F: Fabric>(
+        &self,
+        plan: &Plan,
+        fabric: &mut F,
+        devices: &[Device],
+    ) -> Result<Vec<Core<F>>> {
+        let lcores = &plan.runtime.lcores;
+        let devices = placement::place(devices, lcores)?;
+        let mut memory = Memory::of(plan, placement::node_of)?;
+        let mut cores = Vec::with_capacity(lcores.len());
+        for ((index, &processor), device) in lcores.iter().enumerate().zip(devices) {
+            let arena = memory.arena(processor);
+            let arena = arena.with_context(|| format!("lcore {index} on processor {processor}"))?;
+            cores.push(self.start(plan, fabric, index, device, Arc::new(arena))?);
+        }
+        Ok(cores)
+    }
+
+    /// Starts one, on this device and with this memory, which nobody else uses.
+    pub(super) fn start<F: Fabric>(
+        &self,
+        plan: &Plan,
+        fabric: &mut F,
+        index: usize,
+        device: String,
+        arena: Arc<Arena>,
+    ) -> Result<Core<F>> {
+        let processor = plan.runtime.lcores[index];
+        let Some(&core) = self.present.iter().find(|core| core.id == processor) else {
             bail!("lcore {index}: this process may not use processor {processor}");
         };
         let on = format!("lcore {index} on processor {processor}, device {device}");
-        let arena = memory.arena(processor);
-        let started =
-            arena.and_then(|arena| start_one(plan, fabric, bell, index, core, device, arena));
-        cores.push(started.context(on)?);
+        start(plan, fabric, &self.bell, index, core, device, arena).context(on)
     }
-    Ok(cores)
 }
 
-fn start_one<F: Fabric>(
+fn start<F: Fabric>(
     plan: &Plan,
     fabric: &mut F,
     bell: &Arc<Bell>,
     index: usize,
-    core: core_affinity::CoreId,
+    core: CoreId,
     device: String,
-    arena: Arena,
+    arena: Arc<Arena>,
 ) -> Result<Core<F>> {
     let runtime = &plan.runtime;
-    let arena = Arc::new(arena);
     let hugepages = arena.pages() != Pages::Ordinary;
     let mut regions = Regions::new(runtime.memory_bytes, shares(plan));
     let source = match plan.services.is_empty() {
@@ -128,7 +169,8 @@ fn start_one<F: Fabric>(
         plan::Idle::Spin => Idle::Spin,
         plan::Idle::Adaptive { spin } => Idle::Adaptive { spin },
     };
-    let make = move || Lcore::new(link, port, arena, regions, idle);
+    let memory = Arc::clone(&arena);
+    let make = move || Lcore::new(link, port, memory, regions, idle);
     let running = spawn(Some(core), format!("lcore-{index}"), Arc::clone(bell), make)?;
     Ok(Core {
         processor: core.id,
@@ -136,9 +178,11 @@ fn start_one<F: Fabric>(
         device,
         line,
         running,
+        arena,
         source,
         grants: Grants::new(&plan.budget),
         hugepages,
+        gone: None,
         waiting: VecDeque::new(),
     })
 }
@@ -160,8 +204,12 @@ fn port_wanted(plan: &Plan, device: &str, processor: usize) -> PortWanted {
     let receive_depth = plan.transports().map(receives).max().unwrap_or(1);
     let inline_bytes = plan.transports().map(|transport| transport.inline_bytes);
     let connections = plan.runtime.connections_max;
-    // Two exposures for each Call in flight: a result and a Reply, or an argument and a Reply.
-    let windows = connections.saturating_mul(receive_depth).saturating_mul(2);
+    // Two exposures for each Call in flight: a result and a Reply, or an argument and a Reply. Who
+    // serves Calls exposes nothing but for Calls backward.
+    let windows = match plan.backs.is_empty() {
+        true => WINDOWS_LEAST,
+        false => connections.saturating_mul(receive_depth).saturating_mul(2),
+    };
     PortWanted {
         device: Some(device.to_owned()),
         processor: Some(processor),

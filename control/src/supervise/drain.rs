@@ -1,6 +1,7 @@
 //! The end of the appliance, in order: doors, backs, everything else, lcores.
 
 use super::Supervisor;
+use super::cores::Core;
 use crate::notify;
 use crate::signals::Stop;
 use crate::status::State;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 /// How long an lcore gets to close what is left.
-const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,11 @@ impl Ending {
     /// Draining was asked for.
     pub(super) fn asked(&mut self, now: Instant) {
         self.by.get_or_insert(now + self.timeout);
+    }
+
+    /// It is on its way.
+    pub(super) fn has_begun(&self) -> bool {
+        self.by.is_some()
     }
 
     /// For the status document.
@@ -127,7 +133,8 @@ impl<F: Fabric> Supervisor<F> {
     /// An lcore that ended on its own is the end of the appliance: its clients come back to a
     /// restarted one sooner than to one that limps.
     fn check_lcores(&mut self) -> Result<()> {
-        let Some(ended) = self.cores.iter().position(|core| core.running.is_over()) else {
+        let fell = |core: &Core<F>| core.gone.is_none() && core.running.is_over();
+        let Some(ended) = self.cores.iter().position(fell) else {
             return Ok(());
         };
         let core = self.cores.swap_remove(ended);

@@ -31,6 +31,7 @@ mod grants;
 mod placement;
 mod policy;
 mod remembered;
+mod revive;
 mod seated;
 mod setup;
 mod survey;
@@ -47,9 +48,10 @@ use crate::signals::Signals;
 use anyhow::{Context, Result, bail};
 use arrive::Doors;
 use backends::Errands;
-use cores::Core;
+use cores::{Core, Foundry, Gone};
 use drain::Ending;
 use remembered::Remembered;
+use revive::Revival;
 use rpcrdma_config::Plan;
 use rpcrdma_fabric::connect::{DeviceChange, Event, Fabric, PortId};
 use rpcrdma_lcore::{Bell, ConnectionNumber, Notice, SeatOrder, Session};
@@ -78,6 +80,8 @@ pub struct Supervisor<F: Fabric> {
     fabric: F,
     bell: Arc<Bell>,
     cores: Vec<Core<F>>,
+    foundry: Foundry,
+    revival: Revival,
     sessions: Sessions,
     ways: Ways,
     remembered: Remembered,
@@ -125,7 +129,8 @@ impl<F: Fabric> Supervisor<F> {
         for clamp in &clamps {
             warn!("{clamp}");
         }
-        let cores = cores::start(&plan, &mut fabric, &devices, &bell)?;
+        let foundry = Foundry::new(&bell);
+        let cores = foundry.start_all(&plan, &mut fabric, &devices)?;
         let doors = Doors::open(&plan, &mut fabric)?;
         let ground = Ground { devices, clamps };
         let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), ground, Arc::clone(&bell));
@@ -133,6 +138,8 @@ impl<F: Fabric> Supervisor<F> {
             fabric,
             bell,
             cores,
+            foundry,
+            revival: Revival::default(),
             sessions: Sessions::default(),
             ways: Ways::new().context("no descriptors or threads left")?,
             remembered: Remembered::default(),
@@ -206,6 +213,9 @@ impl<F: Fabric> Supervisor<F> {
                 self.ending.state(),
                 now,
             );
+            if !self.ending.has_begun() {
+                self.revive(now);
+            }
             if self.end(now)? {
                 return Ok(());
             }
@@ -220,6 +230,7 @@ impl<F: Fabric> Supervisor<F> {
             self.watchdog.deadline(),
             self.sessions.deadline(),
             self.ending.deadline(),
+            self.revival.deadline().filter(|_| !self.ending.has_begun()),
             self.doors.tcp.as_ref().and_then(Listeners::deadline),
         ];
         let now = Instant::now();
@@ -321,8 +332,17 @@ impl<F: Fabric> Supervisor<F> {
     /// A device came or went. Connections that ended by it are told of by their lcores.
     fn device_changed(&mut self, name: &str, ports: &[PortId], change: DeviceChange) {
         self.surveyor.device_changed(name, change);
-        let polled = |core: &&Core<F>| ports.contains(&core.port);
-        let lcores = self.cores.iter().filter(polled).count();
+        let mut lcores = 0;
+        for core in self
+            .cores
+            .iter_mut()
+            .filter(|core| ports.contains(&core.port))
+        {
+            lcores += 1;
+            if change == DeviceChange::Gone {
+                core.gone.get_or_insert(Gone::Unheard);
+            }
+        }
         match change {
             DeviceChange::Down => warn!("device {name}: link down; {lcores} lcores poll it"),
             DeviceChange::Up => info!("device {name}: link up"),

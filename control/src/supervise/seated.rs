@@ -172,6 +172,19 @@ impl Sessions {
         times.flatten().min()
     }
 
+    /// Takes out those of one lcore.
+    pub(super) fn take_of(&mut self, core: usize) -> Vec<(ConnectionNumber, Seated)> {
+        let its = self
+            .by_number
+            .iter()
+            .filter(|(_, seated)| seated.core == core);
+        let numbers: Vec<_> = its.map(|(&number, _)| number).collect();
+        let taken = numbers.into_iter();
+        taken
+            .filter_map(|number| Some((number, self.remove(number)?)))
+            .collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.by_number.is_empty()
     }
@@ -211,7 +224,7 @@ pub(super) fn roomiest<F: Fabric>(
     let able = cores
         .iter()
         .enumerate()
-        .filter(|(_, core)| fabric.may_serve(connection, core.port));
+        .filter(|(_, core)| core.gone.is_none() && fabric.may_serve(connection, core.port));
     let rooms = able.map(|(index, core)| match core.line.has_room() {
         true => (index, core.line.free_seats()),
         false => (index, 0),

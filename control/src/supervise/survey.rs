@@ -34,6 +34,8 @@ pub(super) struct Surveyor {
     complaints: Complaints,
     /// What each lcore last said; `None` while it is being asked.
     said: Vec<Option<Box<Snapshot<Upper>>>>,
+    /// Connections that a snapshot has room for.
+    rows: usize,
     listeners: Vec<Listener>,
     devices: Vec<Device>,
     clamps: Vec<Clamp>,
@@ -53,11 +55,6 @@ impl Surveyor {
         ground: Ground,
         bell: Arc<Bell>,
     ) -> Self {
-        let device = |it: connect::Device| Device {
-            name: it.name,
-            node: it.node,
-            state: DeviceState::Up,
-        };
         let rows = plan.runtime.connections_max as usize;
         let room = |_| Some(Box::new(Snapshot::with_room(rows)));
         Self {
@@ -68,9 +65,25 @@ impl Surveyor {
             told: 0,
             complaints: Complaints::new(1, EVERY),
             said: plan.runtime.lcores.iter().map(room).collect(),
+            rows,
             listeners: listeners(plan, doors, export),
-            devices: ground.devices.into_iter().map(device).collect(),
+            devices: ground.devices.iter().map(Device::new).collect(),
             clamps: ground.clamps,
+        }
+    }
+
+    /// A new lcore is in the place of one that had lost its device: one of these it has now.
+    pub(super) fn renew(&mut self, core: usize, devices: &[connect::Device]) {
+        self.take(core, Box::new(Snapshot::with_room(self.rows)));
+        self.devices.retain(|known| {
+            let there = devices.iter().any(|device| device.name == known.name);
+            there || known.state != DeviceState::Gone
+        });
+        for device in devices {
+            match self.devices.iter_mut().find(|it| it.name == device.name) {
+                Some(known) => known.state = DeviceState::Up,
+                None => self.devices.push(Device::new(device)),
+            }
         }
     }
 
@@ -98,6 +111,14 @@ impl Surveyor {
         state: State,
         now: Instant,
     ) {
+        for (_, said) in cores
+            .iter()
+            .zip(&mut self.said)
+            .filter(|(core, _)| core.line.is_over())
+        {
+            // What it was asked it will not answer any more.
+            said.get_or_insert_with(|| Box::new(Snapshot::with_room(self.rows)));
+        }
         if self.said.iter().any(Option::is_none) {
             return;
         }
@@ -109,7 +130,8 @@ impl Surveyor {
             return;
         }
         (self.asked, self.owing) = (Some(now), true);
-        for (core, said) in cores.iter_mut().zip(&mut self.said) {
+        let living = cores.iter_mut().zip(&mut self.said);
+        for (core, said) in living.filter(|(core, _)| core.gone.is_none()) {
             if let Some(snapshot) = said.take()
                 && let Err(back) = core.line.survey(snapshot)
             {

@@ -40,6 +40,8 @@ fn on_lcores(
         socket = "off"
         [transport]
         credits = {credits}
+        # A machine that has better things to do is no reason to give version two up (V2-09).
+        negotiate_timeout_ms = 60000
         [[back]]
         name = "back"
         listen = "127.0.0.1:0"

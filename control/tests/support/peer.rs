@@ -118,6 +118,8 @@ impl Peer {
     pub(crate) fn until_rejected(&mut self, asked: ConnectionId) -> String {
         let reason = until("a no", || match self.fabric.poll()? {
             Event::Rejected { connection, reason } if connection == asked => Some(reason),
+            // The end of the connection before this one.
+            Event::Disconnected { connection } if connection != asked => None,
             event => panic!("no rejection: {event:?}"),
         });
         self.until_over();

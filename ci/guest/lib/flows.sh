@@ -9,8 +9,9 @@ SERVED=20060                         # the embedded server's
 FOLDER=/srv/folder                   # what that one serves
 RANDOM_OPERATIONS=${RANDOM_OPERATIONS:-80}
 
-# A front before knfsd by TCP, or before the embedded server.
+# A front before knfsd by TCP, or before the embedded server. Each appliance has the device at its end of the wire.
 front_before() {
+    printf '[verbs]\ndevices = ["d0"]\n'
     printf '[[front]]\nname = "front"\nfabric = "verbs"\nlisten = "%s:%s"\nallow = ["192.0.2.0/24"]\n' "$NEAR" "$FRONT"
     [ -z "${VERSION_MAX:-}${INLINE_BYTES:-}" ] || echo '[front.transport]'
     [ -z "${VERSION_MAX:-}" ] || echo "version_max = $VERSION_MAX"
@@ -29,6 +30,7 @@ front_before() {
 }
 
 back_to() {
+    printf '[verbs]\ndevices = ["d1"]\n'
     printf '[[back]]\nname = "back"\nlisten = "127.0.0.1:%s"\nfabric = "verbs"\nupstream = "%s"\n' "$BACK" "$1"
     [ -z "${INLINE_BYTES:-}" ] || printf '[back.transport]\ninline_bytes = %s\n' "$INLINE_BYTES"
 }

@@ -17,7 +17,7 @@ loads_knfsd() {
 # one_load NAME WORKLOAD SIZE: four calls deep, for a second.
 one_load() {
     local name=$1 json=$ACCEPT_LOGS/$1.json
-    timeout 60 "$RPCRDMA_PERF" run --fabric verbs --connect "$NEAR:$KNFSD_RDMA" --lcores 1 --version 1 --depth 4 \
+    timeout 60 "$RPCRDMA_PERF" run --fabric verbs --device d1 --connect "$NEAR:$KNFSD_RDMA" --lcores 1 --version 1 --depth 4 \
         --program nfs --export "$EXPORT" --mount-port "$MOUNTD" --workload "$2" --size "$3" --seconds 1 --json "$json" \
         >"$ACCEPT_LOGS/$name" 2>&1 || tail -n 3 "$ACCEPT_LOGS/$name" >&2
     verdict "$name" "$(jq -r '"\(.calls) calls, \(.errors) errors"' "$json" 2>/dev/null || echo 'no figures')" \

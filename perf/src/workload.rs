@@ -36,75 +36,75 @@ pub enum Workload {
 impl Workload {
     /// Payload octets that one Call moves.
     #[must_use]
-    pub fn payload_bytes(self) -> u64 {
-        match self {
+    pub fn payload_bytes(&self) -> u64 {
+        match *self {
             Workload::Null => 0,
             Workload::Echo(size) => u64::from(size) * 2,
             Workload::Read(size) | Workload::Write(size) => size.into(),
-            Workload::Nfs(work) => work.block_bytes().into(),
+            Workload::Nfs(ref work) => work.block_bytes().into(),
         }
     }
 
     /// Octets of the one block that a Call moves.
     #[must_use]
-    pub fn block_bytes(self) -> u32 {
-        match self {
+    pub fn block_bytes(&self) -> u32 {
+        match *self {
             Workload::Null => 0,
             Workload::Echo(size) | Workload::Read(size) | Workload::Write(size) => size,
-            Workload::Nfs(work) => work.block_bytes(),
+            Workload::Nfs(ref work) => work.block_bytes(),
         }
     }
 
     /// The procedure's name.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
+    pub fn name(&self) -> &'static str {
+        match *self {
             Workload::Null => "null",
             Workload::Echo(_) => "echo",
             Workload::Read(_) => "read",
             Workload::Write(_) => "write",
-            Workload::Nfs(work) => work.name(),
+            Workload::Nfs(ref work) => work.name(),
         }
     }
 
     /// Octets of the Call in the arena.
     #[must_use]
-    pub fn call_bytes(self) -> u32 {
-        match self {
+    pub fn call_bytes(&self) -> u32 {
+        match *self {
             Workload::Null => CALL,
             Workload::Echo(size) => CALL + 4 + padded(size),
             Workload::Read(_) => CALL + 8,
             Workload::Write(size) => CALL + WRITE_HEAD + padded(size),
-            Workload::Nfs(work) => work.call_bytes(),
+            Workload::Nfs(ref work) => work.call_bytes(),
         }
     }
 
     /// Octets of the eligible result, where there is one.
     #[must_use]
-    pub fn result_bytes(self) -> Option<u32> {
-        match self {
+    pub fn result_bytes(&self) -> Option<u32> {
+        match *self {
             Workload::Read(size) => Some(size),
-            Workload::Nfs(work) => work.result_bytes(),
+            Workload::Nfs(ref work) => work.result_bytes(),
             _ => None,
         }
     }
 
     /// Octets of the Reply without its eligible result.
     #[must_use]
-    pub fn reply_bytes(self) -> u32 {
-        match self {
+    pub fn reply_bytes(&self) -> u32 {
+        match *self {
             Workload::Null => REPLY,
             Workload::Echo(size) => REPLY + 4 + padded(size),
             Workload::Read(_) => REPLY + 4,
             Workload::Write(_) => REPLY + 8,
-            Workload::Nfs(work) => work.reply_bytes(),
+            Workload::Nfs(ref work) => work.reply_bytes(),
         }
     }
 
     /// Where in the service's source lane `lane` reads: each has a block of its own, so that
     /// the working set is that of as many transfers as are in flight.
-    fn offset(self, lane: u32) -> u32 {
-        match self {
+    fn offset(&self, lane: u32) -> u32 {
+        match *self {
             Workload::Read(size) => lane.checked_rem(blocks(size)).unwrap_or(0) * size,
             _ => 0,
         }
@@ -112,16 +112,16 @@ impl Workload {
 
     /// Octets that the service's source must have for `depth` lanes.
     #[must_use]
-    pub fn source_bytes(self, depth: u16) -> u64 {
-        match self {
+    pub fn source_bytes(&self, depth: u16) -> u64 {
+        match *self {
             Workload::Read(size) => u64::from(size) * u64::from(depth).min(blocks(size).into()),
             _ => 0,
         }
     }
 
     /// Writes the Call of lane `lane`, but for its xid.
-    pub fn lay_out<'m>(self, io: &mut impl Io<'m>, memory: Span, lane: u32) {
-        let (procedure, words, data) = match self {
+    pub fn lay_out<'m>(&self, io: &mut impl Io<'m>, memory: Span, lane: u32) {
+        let (procedure, words, data) = match *self {
             Workload::Null => (program::NULL, ArrayVec::<u32, 2>::new(), 0),
             Workload::Echo(size) => (program::ECHO, [size].into_iter().collect(), size),
             Workload::Read(size) => (
@@ -130,7 +130,7 @@ impl Workload {
                 0,
             ),
             Workload::Write(size) => (program::WRITE, [0, size].into_iter().collect(), size),
-            Workload::Nfs(work) => return work.lay_out(io, memory, lane),
+            Workload::Nfs(ref work) => return work.lay_out(io, memory, lane),
         };
         let mut head = [0; CALL_BYTES];
         // The buffer has exactly the length of a Call.
@@ -158,10 +158,10 @@ impl Workload {
     /// The Call's parts: WRITE's data is eligible.
     #[inline]
     #[must_use]
-    pub fn parts(self, memory: Span) -> ArrayVec<Part, 3> {
+    pub fn parts(&self, memory: Span) -> ArrayVec<Part, 3> {
         let part = |span, item| Part { span, item };
-        match self {
-            Workload::Nfs(work) => work.parts(memory),
+        match *self {
+            Workload::Nfs(ref work) => work.parts(memory),
             Workload::Write(size) => {
                 let head = CALL + WRITE_HEAD;
                 let data = memory.skip(head).first(size);
@@ -181,7 +181,7 @@ impl Workload {
     /// first and last are looked at.
     #[inline]
     pub fn is_right<'m>(
-        self,
+        &self,
         body: &[u8],
         written: [Option<u32>; MAX_RESULTS],
         lane: u32,
@@ -196,9 +196,11 @@ impl Workload {
             Some(u32::from_be_bytes(*octets))
         };
         succeeded
-            && match self {
+            && match *self {
                 Workload::Null => true,
-                Workload::Nfs(work) => work.is_right(body.get(REPLY_BYTES..).unwrap_or_default()),
+                Workload::Nfs(ref work) => {
+                    work.is_right(body.get(REPLY_BYTES..).unwrap_or_default())
+                }
                 Workload::Echo(size) => {
                     let data = body.get(REPLY_BYTES + 4..);
                     word(REPLY_BYTES) == Some(size) && data.is_some_and(|data| fits(data, 0, size))

@@ -20,6 +20,7 @@ use rpcrdma_upper::program::fill_source;
 use rpcrdma_upper::role::Role;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tracing::warn;
 
 /// A queue pair of the fabric in use, on its way to an lcore.
 pub(super) type Endpoint<F> = <<F as Fabric>::Port as Port>::Endpoint;
@@ -112,10 +113,17 @@ impl Foundry {
         devices: &[Device],
     ) -> Result<Vec<Core<F>>> {
         let lcores = &plan.runtime.lcores;
-        let devices = placement::place(devices, lcores)?;
+        let placed = placement::place(devices, lcores)?;
+        for device in placement::unpolled(devices, &placed) {
+            warn!(
+                "device {device}: no lcore polls it, so connections that come by it are refused; \
+                 give runtime.lcores a processor for each device, or name those to use in \
+                 verbs.devices"
+            );
+        }
         let mut memory = Memory::of(plan, placement::node_of)?;
         let mut cores = Vec::with_capacity(lcores.len());
-        for ((index, &processor), device) in lcores.iter().enumerate().zip(devices) {
+        for ((index, &processor), device) in lcores.iter().enumerate().zip(placed) {
             let arena = memory.arena(processor);
             let arena = arena.with_context(|| format!("lcore {index} on processor {processor}"))?;
             cores.push(self.start(plan, fabric, index, device, Arc::new(arena))?);

@@ -344,9 +344,9 @@ impl<F: Fabric> Supervisor<F> {
             }
         }
         match change {
-            DeviceChange::Down => warn!("device {name}: link down; {lcores} lcores poll it"),
+            DeviceChange::Down => warn!("device {name}: link down, of {lcores} lcore(s)"),
             DeviceChange::Up => info!("device {name}: link up"),
-            DeviceChange::Gone => error!("device {name}: gone; {lcores} lcores polled it"),
+            DeviceChange::Gone => error!("device {name}: gone, from {lcores} lcore(s)"),
         }
     }
 

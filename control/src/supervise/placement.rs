@@ -32,6 +32,14 @@ fn place_by(
     Ok(placed)
 }
 
+/// The devices that no lcore polls: connections that come by them cannot be had.
+pub(super) fn unpolled<'d>(devices: &'d [Device], placed: &[String]) -> Vec<&'d str> {
+    let names = devices.iter().map(|device| device.name.as_str());
+    names
+        .filter(|&name| placed.iter().all(|polled| polled != name))
+        .collect()
+}
+
 /// The NUMA node of a processor, where the system says.
 pub(super) fn node_of(processor: usize) -> Option<u32> {
     let entries = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{processor}")).ok()?;
@@ -73,6 +81,15 @@ mod tests {
         let devices = [device("a", Some(0)), device("b", Some(1))];
         assert_eq!(place(&devices, &[5, 1]), ["b", "a"]);
         assert_eq!(place(&devices, &[4, 1, 2, 6]), ["b", "a", "a", "b"]);
+    }
+
+    #[test]
+    fn devices_beyond_the_lcores_are_polled_by_none() {
+        let devices = [device("a", Some(0)), device("b", Some(0))];
+        let placed = place(&devices, &[0]);
+        assert_eq!(unpolled(&devices, &placed), ["b"]);
+        let placed = place(&devices, &[0, 1]);
+        assert!(unpolled(&devices, &placed).is_empty());
     }
 
     #[test]

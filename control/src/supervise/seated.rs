@@ -199,7 +199,7 @@ impl Sessions {
 /// Why a connection gets no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSeat {
-    /// No lcore polls the device that it comes by.
+    /// No lcore polls the device that it comes by, or the ports there are full.
     NoPort,
     /// Those that do are full, or too busy to be told.
     NoRoom,
@@ -209,7 +209,9 @@ impl NoSeat {
     /// In words.
     pub(super) fn reason(self) -> &'static str {
         match self {
-            NoSeat::NoPort => "no lcore polls the device that this connection comes by",
+            NoSeat::NoPort => {
+                "no lcore with a queue pair left polls the device that this connection comes by"
+            }
             NoSeat::NoRoom => "no seat is free on any lcore",
         }
     }

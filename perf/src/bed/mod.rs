@@ -286,7 +286,8 @@ impl<F: Fabric> Bed<F> {
         Ok(())
     }
 
-    /// Lets `time` pass, calling `each` about ten times a second.
+    /// Lets `time` pass, calling `each` about ten times a second; not all of it when a connection
+    /// is lost meanwhile, which [`Bed::finish`] will say.
     pub fn run_for(&mut self, time: Duration, mut each: impl FnMut(Duration)) {
         let begun = Instant::now();
         while let Some(left) = time.checked_sub(begun.elapsed()) {
@@ -295,6 +296,9 @@ impl<F: Fabric> Bed<F> {
             while self.fabric.poll().is_some() {}
             self.take_notices();
             each(begun.elapsed());
+            if self.lost.is_some() {
+                return;
+            }
         }
     }
 

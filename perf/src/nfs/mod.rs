@@ -120,7 +120,7 @@ fn push(octets: &mut Octets, words: &[u32]) {
 impl Work {
     /// Payload octets of one Call.
     #[must_use]
-    pub fn block_bytes(self) -> u32 {
+    pub fn block_bytes(&self) -> u32 {
         match self.procedure {
             Procedure::Null | Procedure::Getattr => 0,
             Procedure::Read(size) | Procedure::Write(size) => size,
@@ -129,7 +129,7 @@ impl Work {
 
     /// The name of the workload.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self.procedure {
             Procedure::Null => "nfs-null",
             Procedure::Getattr => "nfs-getattr",
@@ -139,7 +139,7 @@ impl Work {
     }
 
     /// The Call of lane `lane` up to its data, with xid zero.
-    fn head(self, lane: u32) -> Octets {
+    fn head(&self, lane: u32) -> Octets {
         let mut octets = Octets::new();
         let User { uid, gid } = self.user;
         let procedure = self.procedure.number();
@@ -164,12 +164,12 @@ impl Work {
         octets
     }
 
-    fn head_bytes(self) -> u32 {
+    fn head_bytes(&self) -> u32 {
         u32::try_from(self.head(0).len()).unwrap_or(0)
     }
 
     /// Octets that the Call brings beside its head.
-    fn data_bytes(self) -> u32 {
+    fn data_bytes(&self) -> u32 {
         match self.procedure {
             Procedure::Write(size) => size,
             _ => 0,
@@ -178,13 +178,13 @@ impl Work {
 
     /// Octets of the Call in the arena.
     #[must_use]
-    pub fn call_bytes(self) -> u32 {
+    pub fn call_bytes(&self) -> u32 {
         self.head_bytes() + self.data_bytes().next_multiple_of(4)
     }
 
     /// Octets of the eligible result, where there is one.
     #[must_use]
-    pub fn result_bytes(self) -> Option<u32> {
+    pub fn result_bytes(&self) -> Option<u32> {
         match self.procedure {
             Procedure::Read(size) => Some(size),
             _ => None,
@@ -193,7 +193,7 @@ impl Work {
 
     /// Octets of the longest Reply without its eligible result.
     #[must_use]
-    pub fn reply_bytes(self) -> u32 {
+    pub fn reply_bytes(&self) -> u32 {
         REPLY
             + match self.procedure {
                 Procedure::Null => 0,
@@ -206,7 +206,7 @@ impl Work {
     }
 
     /// Writes the Call of lane `lane`, but for its xid.
-    pub fn lay_out<'m>(self, io: &mut impl Io<'m>, memory: Span, lane: u32) {
+    pub fn lay_out<'m>(&self, io: &mut impl Io<'m>, memory: Span, lane: u32) {
         let head = self.head(lane);
         io.fill(memory, &head);
         let data = memory.skip(self.head_bytes());
@@ -215,7 +215,7 @@ impl Work {
 
     /// The Call's parts: WRITE's data is eligible.
     #[must_use]
-    pub fn parts(self, memory: Span) -> ArrayVec<Part, 3> {
+    pub fn parts(&self, memory: Span) -> ArrayVec<Part, 3> {
         let (head, data) = (self.head_bytes(), self.data_bytes());
         let part = |span, item| Part { span, item };
         let parts = [
@@ -229,7 +229,7 @@ impl Work {
     /// Whether the results, `body` behind the head of a successful Reply, are what they should
     /// be: NFS3_OK, and the count asked for. What is in the file is not looked at.
     #[must_use]
-    pub fn is_right(self, body: &[u8]) -> bool {
+    pub fn is_right(&self, body: &[u8]) -> bool {
         let word = |at: usize| {
             let octets = body.get(at..)?.first_chunk()?;
             Some(u32::from_be_bytes(*octets))

@@ -21,5 +21,7 @@ one_load() {
         --program nfs --export "$EXPORT" --mount-port "$MOUNTD" --workload "$2" --size "$3" --seconds 1 --json "$json" \
         >"$ACCEPT_LOGS/$name" 2>&1 || tail -n 3 "$ACCEPT_LOGS/$name" >&2
     verdict "$name" "$(jq -r '"\(.calls) calls, \(.errors) errors"' "$json" 2>/dev/null || echo 'no figures')" \
-        jq -e '.calls > 0 and .errors == 0' "$json" >/dev/null || true
+        answered "$json" || true
 }
+
+answered() { jq -e '.calls > 0 and .errors == 0' "$1" >/dev/null 2>&1; }

@@ -210,7 +210,7 @@ impl NoSeat {
     pub(super) fn reason(self) -> &'static str {
         match self {
             NoSeat::NoPort => {
-                "no lcore with a queue pair left polls the device that this connection comes by"
+                "no lcore polls the device that this connection comes by with a queue pair left"
             }
             NoSeat::NoRoom => "no seat is free on any lcore",
         }

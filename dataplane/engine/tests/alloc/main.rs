@@ -177,7 +177,7 @@ fn allocations(version: Version, shape: Shape) -> u64 {
     allocated
 }
 
-/// One test alone: the count is the process's.
+/// Both ends are turned by this thread, whose allocations alone are counted.
 #[test]
 fn an_engine_allocates_nothing_for_a_message() {
     // The counter counts.

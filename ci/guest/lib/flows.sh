@@ -7,6 +7,8 @@ FRONT=20050                          # ports: the front's, for RDMA
 BACK=20070                           # the back's, for TCP
 SERVED=20060                         # the embedded server's
 FOLDER=/srv/folder                   # what that one serves
+# What the embedded server can do: it has no hard links.
+EMBEDDED=(tree attributes names symlinks sizes unaligned sparse direct mapped directory)
 RANDOM_OPERATIONS=${RANDOM_OPERATIONS:-80}
 
 # A front before knfsd by TCP, or before the embedded server. Each appliance has the device at its end of the wire.

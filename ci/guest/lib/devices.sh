@@ -9,6 +9,7 @@
 
 NEAR=192.0.2.1       # where servers listen, on device d0
 FAR=192.0.2.2        # where clients come from, on device d1
+TYPE=                # of the devices
 WIRE=a1              # an interface on which all of it passes
 
 # wire: the pair of interfaces, their addresses and the routes across.
@@ -38,12 +39,13 @@ END
 
 # devices rxe|siw: the wire with a device at each end. Skips the script where the guest has no such driver.
 devices() {
-    local type=$1 module=$1
+    local module=$1
+    TYPE=$1
     [ "$module" != rxe ] || module=rdma_rxe
     loads rdma_ucm "$module" || skip "no $module in the guest's kernel"
     wire
-    plug "$type" d0 a0
-    plug "$type" d1 a1
+    plug "$TYPE" d0 a0
+    plug "$TYPE" d1 a1
     await "$ANSWER_SECONDS" reachable || die "nothing crosses the wire"
 }
 

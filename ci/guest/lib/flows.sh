@@ -1,7 +1,7 @@
 # The runs that rxe and siw have in common, each with kernel peers; sourced last.
 #
 # A flow gets a label that its verdicts begin with. It begins and ends with nothing mounted and no appliance.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what is set here is read by the scripts
 
 FRONT=20050                          # ports: the front's, for RDMA
 BACK=20070                           # the back's, for TCP
@@ -150,7 +150,7 @@ libnfs() {
 # two_appliances LABEL VERSION [CHECK]...: a TCP client, our back, our front, a server; VERSION is what both must end up
 # speaking. VERSION_MAX and INLINE_BYTES limit the front and size both.
 two_appliances() {
-    local label=$1 version=$2 bytes=${INLINE_BYTES:-4096}
+    local label=$1 version=$2 bytes=${INLINE_BYTES:-4096} remote
     shift 2
     appliance front < <(front_before embedded) || return 0
     appliance back < <(back_to "$NEAR:$FRONT") || return 0
@@ -160,9 +160,12 @@ two_appliances() {
         verdict "$label-version" "version $version" [ "$(of_connection back version)" = "$version" ] || true
         verdict "$label-inline" "$bytes octets inline" \
             [ "$(of_connection back send_bytes) $(of_connection front send_bytes)" = "$bytes $bytes" ] || true
-        document back
-        verdict "$label-invalidation" "the front invalidated $(counter "$ACCEPT_LOGS/back.json" remote_invalidations) windows" \
-            [ "$(counter "$ACCEPT_LOGS/back.json" remote_invalidations)" -gt 0 ] || true
+        document front
+        remote=$(counter "$ACCEPT_LOGS/front.json" sends_with_invalidate)
+        verdict "$label-invalidation" "the front sent $remote Replies with the handle to invalidate" [ "$remote" -gt 0 ] || true
+        # siw does as it is told and tells nobody.
+        [ "$TYPE" = siw ] || verdict "$label-invalidated" "the back saw its windows go" \
+            [ "$(now back remote_invalidations)" -gt 0 ] || true
         verdict "$label-umount" "unmounted" nfs_umount || true
     fi
     libnfs "$label" "nfs://127.0.0.1/export?version=3&nfsport=$BACK&mountport=$BACK" "$FOLDER"

@@ -48,6 +48,13 @@ pub struct Limits {
     /// A peer's Send With Invalidate can take a plain region away. Only known of siw: elsewhere such
     /// a Send ends the connection.
     pub takes_regions: bool,
+    /// Requests of so many octets or more have to be signalled, each of them:
+    /// [`Limits::NONE_LAZY`] but on siw. What is unsignalled siw hands to TCP as pages, not octets, and then says of all before
+    /// a completion that it is done; what is written to that memory afterwards is what the peer gets.
+    pub lazy_bytes: u32,
+    /// Completions of what is posted behind an RDMA Read come before the Read's, though order is
+    /// promised: siw tells of a Send when it is sent, and of a Read when its octets have come.
+    pub overtakes_reads: bool,
     /// The flags of a completion any of which says that its Send has invalidated a handle.
     pub invalidated_flags: u32,
     /// `ibv_wr_*` and `ibv_cq_ex` are used where the provider has them: false where they are known
@@ -58,6 +65,9 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// No request is sent from its memory after it is done.
+    pub const NONE_LAZY: u32 = u32::MAX;
+
     /// How memory is exposed, where the device can do as the configuration says.
     pub(crate) fn means(&self, wanted: Expose) -> Result<Expose, &'static str> {
         match wanted {
@@ -120,6 +130,8 @@ pub(crate) struct Plan {
     pub(crate) windows: u32,
     pub(crate) transfer_bytes: u32,
     pub(crate) remote_invalidate: bool,
+    pub(crate) lazy_bytes: u32,
+    pub(crate) fenced: bool,
     pub(crate) extended_calls: bool,
 }
 
@@ -162,6 +174,8 @@ pub(crate) fn plan(
         windows: wanted.windows.clamp(1, best.windows.max(1)),
         transfer_bytes: best.transfer_bytes,
         remote_invalidate: best.remote_invalidate,
+        lazy_bytes: limits.lazy_bytes,
+        fenced: limits.overtakes_reads,
         extended_calls: limits.extended_calls,
     })
 }
@@ -200,6 +214,8 @@ mod tests {
             windows: 524_287,
             invalidate: true,
             takes_regions: false,
+            lazy_bytes: Limits::NONE_LAZY,
+            overtakes_reads: false,
             invalidated_flags: 4,
             extended_calls: false,
             links: 1,

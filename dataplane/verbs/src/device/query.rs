@@ -64,6 +64,12 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
         },
         invalidate: flags & rdma::IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
         takes_regions: is_siw(&all),
+        lazy_bytes: if is_siw(&all) {
+            SIW_LAZY_BYTES
+        } else {
+            Limits::NONE_LAZY
+        },
+        overtakes_reads: is_siw(&all),
         invalidated_flags: invalidating_flags(is_rxe(&all)),
         // rxe's, as of rdma-core 44, ends the poll by itself with the last completion; ending it
         // as is proper moves past the end of its ring, and every poll after that finds rubbish.
@@ -78,6 +84,9 @@ fn is_rxe(all: &rdma::ibv_device_attr) -> bool {
     const RXE_VENDOR: u32 = 0x00ff_ffff;
     all.vendor_id == RXE_VENDOR
 }
+
+/// From a page on siw sends without copying what is not signalled (its `SENDPAGE_THRESH`).
+const SIW_LAZY_BYTES: u32 = 4096;
 
 /// Software iWARP: its device may have any name.
 fn is_siw(all: &rdma::ibv_device_attr) -> bool {

@@ -326,5 +326,7 @@ fn limits(plan: &Plan, outbox_bytes: u32) -> Limits {
         outbox_bytes,
         windows: plan.windows,
         remote_invalidate: plan.remote_invalidate,
+        lazy_bytes: plan.lazy_bytes,
+        fenced: plan.fenced,
     }
 }

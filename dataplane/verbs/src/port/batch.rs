@@ -36,6 +36,8 @@ pub(crate) struct Batch {
     rows: Box<[Row; SENDS]>,
     octets: Box<[[u8; MOST_INLINE]; SENDS]>,
     sends: usize,
+    /// Flags of every request but a Read.
+    behind_reads: u32,
     receive_requests: Box<[rdma::ibv_recv_wr; RECEIVES]>,
     receive_elements: Box<[rdma::ibv_sge; RECEIVES]>,
     receives: usize,
@@ -47,6 +49,7 @@ pub(crate) struct Slot<'a> {
     row: &'a mut Row,
     pub(crate) octets: &'a mut [u8; MOST_INLINE],
     count: &'a mut usize,
+    behind_reads: u32,
     elements: usize,
 }
 
@@ -59,14 +62,15 @@ pub(crate) struct Ready<'a> {
 }
 
 impl Batch {
-    /// An empty one.
-    pub(crate) fn new() -> Batch {
+    /// An empty one. With `fenced` nothing in it begins before all Reads before it are done.
+    pub(crate) fn new(fenced: bool) -> Batch {
         Batch {
             owner: NOBODY,
             requests: Box::new([rdma::ibv_send_wr::default(); SENDS]),
             rows: Box::new([[rdma::ibv_sge::default(); MOST_ELEMENTS]; SENDS]),
             octets: Box::new([[0; MOST_INLINE]; SENDS]),
             sends: 0,
+            behind_reads: if fenced { rdma::IBV_SEND_FENCE } else { 0 },
             receive_requests: Box::new([rdma::ibv_recv_wr::default(); RECEIVES]),
             receive_elements: Box::new([rdma::ibv_sge::default(); RECEIVES]),
             receives: 0,
@@ -106,6 +110,7 @@ impl Batch {
             row: self.rows.get_mut(self.sends)?,
             octets: self.octets.get_mut(self.sends)?,
             count: &mut self.sends,
+            behind_reads: self.behind_reads,
             elements: 0,
         })
     }
@@ -205,7 +210,7 @@ impl Slot<'_> {
         inline: Option<u32>,
         signalled: bool,
     ) {
-        let mut flags = signal(signalled);
+        let mut flags = signal(signalled) | self.behind_reads;
         if let Some(length) = inline {
             flags |= rdma::IBV_SEND_INLINE;
             let addr = self.octets.as_ptr().expose_provenance() as u64;
@@ -239,7 +244,8 @@ impl Slot<'_> {
     #[inline]
     pub(crate) fn write(self, ticket: Ticket, to: Segment, signalled: bool) {
         self.request.wr.rdma = target(to.handle, to.offset);
-        self.finish(ticket, rdma::IBV_WR_RDMA_WRITE, signal(signalled));
+        let flags = signal(signalled) | self.behind_reads;
+        self.finish(ticket, rdma::IBV_WR_RDMA_WRITE, flags);
     }
 
     /// The end of a window or region of ours.

@@ -62,6 +62,11 @@
 //! calls are not used: of rdma-core 44, `ibv_wr_set_sge_list` takes every element to be as long as the
 //! first, and `ibv_next_poll` ends the poll that `ibv_end_poll` then ends once more.
 //!
+//! siw breaks two promises of completions, too, for which the port makes up. It completes what is
+//! posted behind an RDMA Read as soon as that is sent, before the Read: so there all else waits
+//! for Reads, by the fence flag. And of what is not signalled it hands TCP the pages, to be sent
+//! when the memory may be another Reply's: so there long requests are signalled, each of them.
+//!
 //! A port's queue pairs share one protection domain. A window is bound to one of them; a region
 //! is not, and neither is the arena's own, whose key no peer is told.
 //!
@@ -188,7 +193,7 @@ impl VerbsPort {
                 .map(|index| Pair::free(Place::first(index)))
                 .collect(),
             free: (0..count).rev().collect(),
-            batch: Batch::new(),
+            batch: Batch::new(limits.fenced),
             settling: None,
             late: VecDeque::with_capacity(usize::from(count) * 2 + 64),
             ending: Vec::with_capacity(usize::from(count)),

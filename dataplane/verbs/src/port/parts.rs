@@ -35,6 +35,10 @@ pub(crate) struct Limits {
     pub(crate) windows: u32,
     /// Send With Invalidate works, and what it does to us can be believed.
     pub(crate) remote_invalidate: bool,
+    /// Requests of so many octets or more are signalled, each of them.
+    pub(crate) lazy_bytes: u32,
+    /// What is posted behind an RDMA Read has to wait for it.
+    pub(crate) fenced: bool,
 }
 
 /// What [`super::VerbsPort::new`] wants.

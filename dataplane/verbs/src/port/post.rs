@@ -131,7 +131,8 @@ impl VerbsPort {
         let then = if all_own { Then::Nothing } else { Then::Tell };
         let entry = Entry::new(id, then);
         let entry = run.map_or(entry, |run| entry.with_run(run.end));
-        let (number, signalled) = pair.book(entry, false).ok_or(Refused::Busy)?;
+        let lazy = octets_in(message) >= u64::from(self.limits.lazy_bytes);
+        let (number, signalled) = pair.book(entry, lazy).ok_or(Refused::Busy)?;
         pair.messages = pair.messages.wrapping_add(1);
         slot.send(pair.place.send(number), invalidate, None, signalled);
         Ok(match all_own {
@@ -174,9 +175,10 @@ impl VerbsPort {
         if from.len > self.limits.transfer_bytes {
             return Err(Refused::Unsupported);
         }
+        let lazy = from.len >= self.limits.lazy_bytes;
         let (pair, mut slot, arena) = self.at(qp)?;
         let entry = Entry::new(id, Then::Tell);
-        let (number, signalled) = pair.book(entry, false).ok_or(Refused::Busy)?;
+        let (number, signalled) = pair.book(entry, lazy).ok_or(Refused::Busy)?;
         let ticket = pair.place.send(number);
         slot.element(arena.element(from));
         slot.write(ticket, to, signalled);
@@ -316,6 +318,15 @@ fn plain_octets_in(element: &Octets<'_>) -> u64 {
         Octets::Bytes(octets) => octets.len() as u64,
         Octets::Span(_) => 0,
     }
+}
+
+/// Octets of a message.
+fn octets_in(message: &[Octets<'_>]) -> u64 {
+    let octets = message.iter().map(|element| match element {
+        Octets::Bytes(octets) => octets.len() as u64,
+        Octets::Span(span) => u64::from(span.len),
+    });
+    octets.sum()
 }
 
 /// Elements of a gather list: plain octets next to each other are one.

@@ -1,6 +1,6 @@
 //! What the device says, told to the engine.
 //!
-//! Completions of one queue come in the order of posting. So a send completion that is there
+//! Completions of one queue come in the order of posting (on siw by a fence). So a send completion that is there
 //! speaks for all sends before it, back to the last that was spoken for: those were done, or it
 //! would have been one of them that failed. Of the one it names it says how that went.
 

@@ -199,6 +199,8 @@ impl Fabric for StandInFabric {
                 outbox_bytes: OUTBOX_BYTES,
                 windows: wanted.windows,
                 remote_invalidate: true,
+                lazy_bytes: crate::device::Limits::NONE_LAZY,
+                fenced: false,
             },
             means: Means::Windows(Windows::new(windows, Raw(std::ptr::null_mut()))),
         };

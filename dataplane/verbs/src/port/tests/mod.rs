@@ -19,6 +19,7 @@ const SEND_DEPTH: u32 = 16;
 const RECEIVE_DEPTH: u32 = 64;
 const INLINE: u32 = 64;
 const OUTBOX: u32 = 1024;
+const LAZY_BYTES: u32 = 4096;
 const WINDOWS: u32 = 8;
 const PAIRS: u32 = 8;
 
@@ -74,6 +75,8 @@ impl Node {
                 outbox_bytes: OUTBOX,
                 windows: WINDOWS,
                 remote_invalidate: true,
+                lazy_bytes: LAZY_BYTES,
+                fenced: false,
             },
             means: Means::Windows(Windows::new(windows, Raw(std::ptr::null_mut()))),
             arena: Registered {

@@ -47,6 +47,28 @@ fn a_retired_window_is_closed_and_told() {
     assert_eq!(t.a.outcomes(), [(1, failed), (0, Outcome::Disconnected)]);
 }
 
+/// What siw would send from memory that is somebody else's by then is signalled, each of it.
+#[test]
+fn long_writes_are_signalled_where_they_have_to_be() {
+    let mut t = Two::new();
+    t.b.receive(t.qb, span(0, 100), 1).expect("room");
+    let whole = span(8192, 2 * LAZY_BYTES);
+    let to = t.b.port.expose(t.qb, whole, Access::Write).expect("free");
+    assert_eq!(t.b.outcomes(), []);
+    for len in [LAZY_BYTES - 1, LAZY_BYTES] {
+        let written = t.a.port.write(t.qa, span(0, len), to, WorkId(len.into()));
+        assert_eq!(written, Ok(Posted::Pending));
+    }
+    t.a.send(t.qa, b"reply", 1).expect("room");
+    let [short, long] = [LAZY_BYTES - 1, LAZY_BYTES].map(u64::from);
+    assert_eq!(
+        t.a.outcomes(),
+        [(short, Outcome::Done), (long, Outcome::Done)]
+    );
+    let write = rdma::IBV_WR_RDMA_WRITE;
+    assert_eq!(t.device.posted(t.na)[..2], [(write, false), (write, true)]);
+}
+
 #[test]
 fn what_is_not_ones_own_cannot_be_retired() {
     let mut t = Two::new();

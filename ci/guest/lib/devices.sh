@@ -1,6 +1,10 @@
 # Two RDMA devices in one guest, joined by a wire that can be cut and listened to; sourced after enter.sh.
 #
-#     d0 on a0, 192.0.2.1 ════ veth pair ════ d1 on a1, 192.0.2.2
+#     d0 on a0, 192.0.2.1 ════ w0, switch, w1 ════ d1 on a1, 192.0.2.2
+#
+# a0 and w0 are a pair of veth, a1 and w1 another. The wire is cut inside the switch: both ends lose their link, as
+# with a cable pulled, and keep their addresses and routes. (To take an interface itself down is something else: rxe
+# cannot send a connection manager's message then, and never sends one again.)
 #
 # Both ends are in one network namespace: rxe's sockets live in the first one, wherever its device is. There the
 # kernel would deliver from one local address to the other without ever touching the wire; so the table of local
@@ -12,11 +16,13 @@ FAR=192.0.2.2        # where clients come from, on device d1
 TYPE=                # of the devices
 WIRE=a1              # an interface on which all of it passes
 
-# wire: the pair of interfaces, their addresses and the routes across.
+# wire: the interfaces, their addresses and the routes across.
 wire() {
     local key
-    loads veth || die "no veth in this kernel"
-    ip link add a0 type veth peer name a1
+    loads veth bridge || die "no veth or no bridge in this kernel"
+    ip link add a0 type veth peer name w0
+    ip link add a1 type veth peer name w1
+    ip link add switch type bridge
     for key in all a0 a1; do
         echo 1 >"/proc/sys/net/ipv4/conf/$key/accept_local"
         echo 0 >"/proc/sys/net/ipv4/conf/$key/rp_filter"
@@ -24,6 +30,9 @@ wire() {
     done
     # RoCE takes the largest of its MTUs that fits: 4096 here, as in data centres.
     ip -batch - <<END
+link set w0 mtu 4200 master switch up
+link set w1 mtu 4200 master switch up
+link set switch mtu 4200 up
 link set a0 mtu 4200 up
 link set a1 mtu 4200 up
 address add $NEAR/24 dev a0
@@ -36,6 +45,9 @@ route add $NEAR dev a1 src $FAR table 101
 route add $FAR dev a0 src $NEAR table 102
 END
 }
+
+cut() { ip link set w0 down && ip link set w1 down; }
+mend() { ip link set w0 up && ip link set w1 up; }
 
 # devices rxe|siw: the wire with a device at each end. Skips the script where the guest has no such driver.
 devices() {

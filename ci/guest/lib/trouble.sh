@@ -6,12 +6,13 @@ TROUBLE_BYTES=${TROUBLE_BYTES:-$((24 << 20))}
 # through LABEL write|read TROUBLE [ARGUMENT]...: a copy by direct I/O, call for call, with TROUBLE once a sixth of it
 # has arrived. The copy has to come to its end by itself, and what arrived has to be the same octets.
 through() {
-    local label=$1 way=$2 from to flag landed=$EXPORT/trouble
+    local label=$1 way=$2 from to flag landed
+    landed=$EXPORT/$label # never looked for before, so the client does not remember that it is not there
     shift 2
     sample "$TROUBLE_BYTES" /dev/shm/sample
     case $way in
-        write) from=/dev/shm/sample to=$MOUNT/trouble flag=oflag ;;
-        read) from=$MOUNT/trouble to=/dev/shm/copy flag=iflag && landed=$to && cp /dev/shm/sample "$EXPORT/trouble" ;;
+        write) from=/dev/shm/sample to=$MOUNT/$label flag=oflag ;;
+        read) from=$MOUNT/$label to=/dev/shm/copy flag=iflag && cp /dev/shm/sample "$landed" && landed=$to ;;
     esac
     timeout 120 dd if="$from" of="$to" bs=128k "$flag=direct" 2>"$ACCEPT_LOGS/dd-$label" &
     local copy=$! status=0 at
@@ -27,7 +28,7 @@ through() {
         verdict "$label" "after trouble at $at octets the copy went on and is the same" \
             cmp -s /dev/shm/sample "$landed" || true
     fi
-    rm -f "$MOUNT/trouble" /dev/shm/copy
+    rm -f "$MOUNT/$label" /dev/shm/copy
 }
 
 under_way() { gone "$1" || [ "$(size_of "$2")" -ge $((TROUBLE_BYTES / 6)) ]; }
@@ -43,11 +44,9 @@ kill_front() {
 
 # The wire is cut until the front has noticed, or for as long as it takes to be sure that it will not.
 cut_wire() {
-    ip link set a1 down
+    cut
     await "${NOTICE_SECONDS:-15}" nothing_connected front || true
-    ip link set a1 up
-    # The routes over it went with it.
-    ip route replace "$NEAR" dev a1 src "$FAR" table 101
+    mend
 }
 
 # The front's device is taken away, and given back once the front has let go of it.

@@ -10,6 +10,9 @@ const LOOPBACK: [IpNet; 2] = [
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
 ];
 
+/// Bits of `::ffff:0:0/96`, which stand before an IPv4 address in its IPv6 form.
+const MAPPED_PREFIX: u8 = 96;
+
 /// Why a text is no block of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotBlock {
@@ -19,6 +22,11 @@ pub(crate) enum NotBlock {
     Prefix {
         /// The most it can be.
         max: u8,
+    },
+    /// An IPv4 address in its IPv6 form. Those are compared as IPv4: the block would hold nobody.
+    Mapped {
+        /// The block that was meant.
+        meant: IpNet,
     },
     /// Address bits are set beyond the prefix.
     HostBits {
@@ -35,7 +43,9 @@ pub(crate) fn block(text: &str) -> Result<IpNet, NotBlock> {
     };
     let address: IpAddr = address.parse().map_err(|_| NotBlock::Address)?;
     let one = IpNet::from(address);
-    let Some(prefix) = prefix else { return Ok(one) };
+    let Some(prefix) = prefix else {
+        return not_mapped(one);
+    };
     let max = one.max_prefix_len();
     let digits = prefix.bytes().all(|b| b.is_ascii_digit());
     let prefix = prefix
@@ -46,9 +56,25 @@ pub(crate) fn block(text: &str) -> Result<IpNet, NotBlock> {
     let block = IpNet::new(address, prefix).map_err(|_| NotBlock::Prefix { max })?;
     let meant = block.trunc();
     if meant == block {
-        Ok(block)
+        not_mapped(block)
     } else {
         Err(NotBlock::HostBits { meant })
+    }
+}
+
+/// Refuses blocks of IPv4 addresses in their IPv6 form (`::ffff:192.0.2.0/120`). Larger ones, as
+/// `::/0`, are of IPv6 addresses.
+fn not_mapped(block: IpNet) -> Result<IpNet, NotBlock> {
+    let IpAddr::V4(address) = block.addr().to_canonical() else {
+        return Ok(block);
+    };
+    let prefix = match block {
+        IpNet::V4(_) => return Ok(block),
+        IpNet::V6(block) => block.prefix_len().checked_sub(MAPPED_PREFIX),
+    };
+    match prefix.map(|prefix| IpNet::new(address.into(), prefix)) {
+        Some(Ok(meant)) => Err(NotBlock::Mapped { meant }),
+        _ => Ok(block),
     }
 }
 
@@ -181,6 +207,14 @@ mod tests {
             assert_eq!(block(prefix), Err(NotBlock::Prefix { max: 32 }), "{prefix}");
         }
         assert_eq!(block("::/129"), Err(NotBlock::Prefix { max: 128 }));
+        for (mapped, meant) in [
+            ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+            ("::ffff:c000:207", "192.0.2.7/32"),
+            ("::ffff:0:0/96", "0.0.0.0/0"),
+        ] {
+            let meant = meant.parse().unwrap();
+            assert_eq!(block(mapped), Err(NotBlock::Mapped { meant }), "{mapped}");
+        }
         let meant = block("192.0.2.0/24").unwrap();
         assert_eq!(block("192.0.2.1/24"), Err(NotBlock::HostBits { meant }));
     }

@@ -13,6 +13,11 @@ const NAME_MAX: usize = 64;
 /// The longest path of a unix-domain socket, in octets: `sun_path` with its final zero is 108.
 const SOCKET_PATH_MAX: usize = 107;
 
+/// The longest name of a network interface, in octets: IFNAMSIZ without its final zero.
+const INTERFACE_MAX: usize = 15;
+/// What is wrong with a link-local address that does not say of which link.
+const NO_LINK: &str = "is a link-local address, and does not say on which link";
+
 /// A name: of an endpoint, or an address in the memory fabric.
 pub(crate) fn name(text: &str) -> Result<String, Refusal> {
     let remedy = format!("use 1 to {NAME_MAX} of a-z A-Z 0-9 - _ .");
@@ -53,7 +58,7 @@ pub(crate) fn fabric(text: &str) -> Result<Fabric, Refusal> {
 
 /// `IP:port`. A host name is refused: what is listened at must not depend on a resolver.
 pub(crate) fn listen(text: &str) -> Result<SocketAddr, Refusal> {
-    text.parse().map_err(|_| {
+    let address = text.parse().map_err(|_| {
         let remedy = "write \"IP:port\", such as \"127.0.0.1:2049\" or \"[::1]:2049\"";
         let what = match text.parse::<IpAddr>() {
             Ok(_) => "has no port",
@@ -61,7 +66,23 @@ pub(crate) fn listen(text: &str) -> Result<SocketAddr, Refusal> {
             Err(_) => "is no IP address with a port",
         };
         Refusal::new(what, remedy)
-    })
+    })?;
+    scoped(address)
+}
+
+/// A link-local address is one of many links (RFC 4007): without saying which, the system takes
+/// it for none of them.
+fn scoped(address: SocketAddr) -> Result<SocketAddr, Refusal> {
+    match address {
+        SocketAddr::V6(it) if it.ip().is_unicast_link_local() && it.scope_id() == 0 => {
+            let (ip, port) = (it.ip(), it.port());
+            let remedy = format!(
+                "give the number of the interface, such as \"[{ip}%2]:{port}\" (`ip link` lists them)"
+            );
+            Err(Refusal::new(NO_LINK, remedy))
+        }
+        _ => Ok(address),
+    }
 }
 
 /// `host:port`, `[IPv6]:port` or `export`.
@@ -97,8 +118,32 @@ pub(crate) fn door(text: &str, fabric: Fabric) -> Result<String, Refusal> {
                 let remedy = "write \"IP:port\", such as \"[::]:20049\" for all devices";
                 Refusal::new("is no IP address with a port", remedy)
             })?;
-            Ok(address.to_string())
+            scoped(address).map(|address| address.to_string())
         }
+    }
+}
+
+/// Whether the brackets of a host hold an IPv6 address, and, where that is link-local and only
+/// there, the interface it is at: by name or number, as the system's resolver takes it.
+fn is_bracketed(inner: &str) -> Result<(), &'static str> {
+    let (ip, zone) = match inner.split_once('%') {
+        Some((ip, zone)) => (ip, Some(zone)),
+        None => (inner, None),
+    };
+    let Ok(ip) = ip.parse::<std::net::Ipv6Addr>() else {
+        return Err("has no IPv6 address in its brackets");
+    };
+    let named = |zone: &str| {
+        let letter = |c: char| c.is_ascii_graphic() && !"%/[]".contains(c);
+        (1..=INTERFACE_MAX).contains(&zone.len()) && zone.chars().all(letter)
+    };
+    match zone {
+        None if ip.is_unicast_link_local() => Err(NO_LINK),
+        Some(_) if !ip.is_unicast_link_local() => {
+            Err("names an interface for an address that is not link-local")
+        }
+        Some(zone) if !named(zone) => Err("has no interface behind the percent sign"),
+        _ => Ok(()),
     }
 }
 
@@ -117,12 +162,20 @@ fn host_port(text: &str, remedy: &str) -> Result<(String, u16), Refusal> {
         .strip_prefix('[')
         .and_then(|inner| inner.strip_suffix(']'))
     {
-        Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => inner,
-        Some(_) => return Err(refuse("has no IPv6 address in its brackets")),
+        Some(inner) => {
+            return match is_bracketed(inner) {
+                Ok(()) => Ok((inner.to_owned(), port)),
+                Err(NO_LINK) => {
+                    let remedy = format!("name the interface, such as \"[{inner}%eth0]:{port}\"");
+                    Err(Refusal::new(NO_LINK, remedy))
+                }
+                Err(what) => Err(refuse(what)),
+            };
+        }
         None if host.contains(':') => return Err(refuse("has an IPv6 address without brackets")),
         None => host,
     };
-    let label = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+    let label = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if bare.is_empty() || bare.len() > 253 || !bare.chars().all(label) {
         return Err(refuse("has no host name or address before the port"));
     }
@@ -205,6 +258,10 @@ fn block(text: &str) -> Result<IpNet, Refusal> {
         NotBlock::Prefix { max } => {
             Refusal::new("has no prefix length", format!("end it in /0 to /{max}"))
         }
+        NotBlock::Mapped { meant } => Refusal::new(
+            "is IPv4 in its IPv6 form, and peers are compared as IPv4",
+            format!("write \"{meant}\""),
+        ),
         NotBlock::HostBits { meant } => Refusal::new(
             "has address bits set beyond its prefix",
             format!("write \"{meant}\", or the address alone"),
@@ -399,9 +456,29 @@ mod tests {
         ] {
             assert!(backend(bad).is_err(), "{bad}");
         }
-        for bad in ["[]:1", "[nfs]:1", "[::1:1", "nfs/x:1"] {
+        assert_eq!(backend("[fe80::1%eth0]:2049"), tcp("fe80::1%eth0", 2049));
+        for bad in [
+            "[]:1",
+            "[nfs]:1",
+            "[::1:1",
+            "nfs/x:1",
+            "[fe80::1]:1",
+            "[fe80::1%]:1",
+            "[fe80::1%a/b]:1",
+            "[fe80::1%an-interface-too-long]:1",
+            "[2001:db8::1%eth0]:1",
+        ] {
             assert!(backend(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn link_local_listeners_say_of_which_link() {
+        assert!(listen("[fe80::1]:2049").is_err());
+        assert!(door("[fe80::1]:20049", Fabric::Verbs).is_err());
+        let two = "[fe80::1%2]:2049";
+        assert_eq!(listen(two).map(|it| it.to_string()).as_deref(), Ok(two));
+        assert_eq!(door(two, Fabric::Verbs).as_deref(), Ok(two));
     }
 
     #[test]

@@ -136,8 +136,9 @@ impl Plan {
         sheet.row(
             "retries",
             format!(
-                "{} times; without a receive {rnr}, after timer code {}",
-                verbs.retry_count, verbs.min_rnr_timer
+                "{} times; without a receive {rnr}, after {}",
+                verbs.retry_count,
+                time(rnr_time(verbs.min_rnr_timer))
             ),
         );
         let timeout = time(verbs.resolve_timeout);
@@ -338,6 +339,18 @@ fn tcp(address: SocketAddr) -> String {
         0 => format!("{}, a port of the system's choice", address.ip()),
         _ => address.to_string(),
     }
+}
+
+/// What a code of the RNR timer means, hundredths of a millisecond (InfiniBand specification,
+/// table 45).
+const RNR_TIMES: [u64; 32] = [
+    65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
+    2048, 3072, 4096, 6144, 8192, 12_288, 16_384, 24_576, 32_768, 49_152,
+];
+
+fn rnr_time(code: u8) -> Duration {
+    let hundredths = RNR_TIMES.get(usize::from(code)).unwrap_or(&0);
+    Duration::from_micros(hundredths * 10)
 }
 
 /// A time in the largest unit that leaves nothing over.

@@ -15,10 +15,12 @@
 //! that was never sent is known to nobody: so a region that is taken back before its connection
 //! has sent anything is simply ready again.
 //!
-//! What is ready and never fetched, because its Call was cancelled, is ended when its slot is
-//! needed, or with its connection.
+//! What is ready and never fetched, because its Call was cancelled, is ended when nobody has come
+//! for it for some time ([`left`]), when its slot is needed, or with its connection.
 //!
 //! [`Outcome::Room`]: rpcrdma_fabric::Outcome::Room
+
+mod left;
 
 use super::directory::Directory;
 use super::registrar::{Answer, Request};
@@ -42,9 +44,11 @@ enum State {
         purpose: Purpose,
         wanted: bool,
     },
+    /// The owner knew of it, or of another of its own, in the turn `since`.
     Ready {
         purpose: Purpose,
         handle: Handle,
+        since: u32,
     },
     Failed {
         purpose: Purpose,
@@ -89,6 +93,8 @@ pub(crate) struct Regions {
     asked: bool,
     /// The last connection that found no slot.
     seeker: Option<Place>,
+    /// Turns so far, wrapping.
+    turns: u32,
     /// Where the arena begins, as the peer has it.
     address: u64,
 }
@@ -112,6 +118,7 @@ impl Regions {
             registrar,
             asked: false,
             seeker: None,
+            turns: 0,
             address,
         }
     }
@@ -157,6 +164,7 @@ impl Regions {
                 State::Ready {
                     purpose: of,
                     handle,
+                    ..
                 } if of == purpose => {
                     self.coming.remove(at);
                     self.directory.insert(handle.0, slot);
@@ -215,6 +223,18 @@ impl Regions {
         });
     }
 
+    fn make_ready(&mut self, slot: u32, purpose: Purpose, handle: Handle) {
+        let since = self.turns;
+        self.set(
+            slot,
+            State::Ready {
+                purpose,
+                handle,
+                since,
+            },
+        );
+    }
+
     /// Ends the region that has been ready longest.
     fn end_oldest(&mut self) {
         let ready = |&slot: &u32| !matches!(self.state(slot), State::Asked { .. });
@@ -269,7 +289,7 @@ impl Regions {
         let (slot, purpose, before) = self.find(owner, handle).ok_or(Refused::Broken)?;
         if messages == before {
             self.directory.remove(handle.0);
-            self.set(slot, State::Ready { purpose, handle });
+            self.make_ready(slot, purpose, handle);
             self.coming.push(slot);
             return Ok(Posted::Done);
         }
@@ -322,8 +342,9 @@ impl Regions {
         let answer = self.answers.pop().ok()?;
         let told = match (self.state(answer.slot()), answer) {
             (State::Asked { purpose, wanted }, Answer::Registered { slot, handle }) => {
-                self.set(slot, State::Ready { purpose, handle });
+                self.make_ready(slot, purpose, handle);
                 if wanted {
+                    self.refresh(purpose.owner);
                     Told::Room(purpose.owner)
                 } else {
                     self.coming.retain(|&other| other != slot);
@@ -356,9 +377,16 @@ impl Regions {
         Some(told)
     }
 
-    /// Wakes the registrar if it was asked something: once a turn.
+    /// Once a turn.
     #[inline]
     pub(crate) fn ring(&mut self) {
+        self.pass_turn();
+        self.wake();
+    }
+
+    /// Wakes the registrar if it was asked something.
+    #[inline]
+    pub(crate) fn wake(&mut self) {
         if std::mem::take(&mut self.asked) {
             self.registrar.unpark();
         }

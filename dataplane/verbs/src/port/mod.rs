@@ -231,7 +231,7 @@ impl VerbsPort {
                 });
             }
         }
-        regions.ring();
+        regions.wake();
     }
 }
 

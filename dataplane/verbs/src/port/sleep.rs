@@ -6,6 +6,7 @@
 //! more: what came before the asking is found by the look, what comes after it speaks.
 
 use super::VerbsPort;
+use crate::expose::Means;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -34,6 +35,8 @@ impl VerbsPort {
             && !self.means.has_answer();
         if !nothing {
             self.rise();
+        } else if let Means::Regions(regions) = &mut self.means {
+            regions.settle_down();
         }
         nothing
     }

@@ -1,5 +1,6 @@
 //! The books of regions, against a registrar that the test plays.
 
+use super::left::PATIENCE;
 use super::*;
 
 const OWNER: Place = Place::first(1);
@@ -208,4 +209,67 @@ fn nothing_stays_of_a_connection() {
     }
     assert_eq!(regions.free.len(), 4);
     assert!(regions.coming.is_empty());
+}
+
+/// A Call that was cancelled while it waited, or taken back, does not leave its memory reachable.
+#[test]
+fn what_nobody_comes_for_is_ended() {
+    let (mut regions, mut registrar) = regions(4);
+    let expose = |regions: &mut Regions, owner, offset| {
+        regions.expose(owner, memory(offset), Access::Write, 7)
+    };
+    assert_eq!(expose(&mut regions, OWNER, 0), Err(Refused::Busy));
+    assert_eq!(expose(&mut regions, OTHER, 0), Err(Refused::Busy));
+    registrar.serve();
+    told(&mut regions);
+    let taken = expose(&mut regions, OTHER, 0).expect("ready");
+    for _ in 1..PATIENCE {
+        regions.ring();
+    }
+    let back = regions.retire(OTHER, taken.handle, 7, WorkId(1));
+    assert_eq!(back, Ok(Posted::Done));
+    assert_eq!(registrar.serve(), 0, "somebody may still come");
+    regions.ring();
+    assert_eq!(registrar.serve(), 1, "the one that was left first");
+    for _ in 0..PATIENCE {
+        regions.ring();
+    }
+    assert_eq!(registrar.serve(), 1, "and the other");
+    assert_eq!(told(&mut regions), [Told::Nothing; 2]);
+    assert_eq!(regions.free.len(), 4);
+}
+
+/// However long the registrar takes for the last of a Call's regions, the first are there then.
+#[test]
+fn what_waits_for_another_of_its_owner_is_kept() {
+    let (mut regions, mut registrar) = regions(4);
+    let expose =
+        |regions: &mut Regions, offset| regions.expose(OWNER, memory(offset), Access::Write, 7);
+    assert_eq!(expose(&mut regions, 0), Err(Refused::Busy));
+    registrar.serve();
+    told(&mut regions);
+    assert_eq!(expose(&mut regions, 100), Err(Refused::Busy));
+    for _ in 0..5 * PATIENCE - 1 {
+        regions.ring();
+    }
+    registrar.serve();
+    assert_eq!(told(&mut regions), [Told::Room(OWNER)]);
+    regions.ring();
+    assert!(expose(&mut regions, 0).is_ok());
+    assert!(expose(&mut regions, 100).is_ok());
+}
+
+#[test]
+fn nothing_is_left_ready_over_a_sleep() {
+    let (mut regions, mut registrar) = regions(40);
+    for n in 0..40 {
+        let expose = regions.expose(OWNER, memory(8 * n), Access::Read, 0);
+        assert_eq!(expose, Err(Refused::Busy));
+    }
+    registrar.serve();
+    told(&mut regions);
+    regions.settle_down();
+    assert_eq!(registrar.serve(), 40);
+    assert_eq!(told(&mut regions), [Told::Nothing; 40]);
+    assert_eq!(regions.free.len(), 40);
 }

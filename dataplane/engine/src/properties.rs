@@ -3,15 +3,19 @@
 //! The engine keeps the rules of the exchange: one CONNPROP a side, one REQPROP outstanding
 //! each way, UPDPROPs within a rate, fixed properties left alone. What to agree to is the
 //! control thread's to decide: it takes a [`PropertyEvent`] and gives a [`Decision`].
+//!
+//! What this side says and asks is in `properties/ours.rs`, what the peer does in
+//! `properties/theirs.rs`; here is what both need.
 
-use crate::api::{CloseReason, Event};
+mod ours;
+mod theirs;
+
+use crate::api::Event;
 use crate::connection::{Connection, count};
 use crate::setup::{Setup, VERSION_TWO_BYTES};
 use crate::work::Io;
 use arrayvec::ArrayVec;
-use rpcrdma_wire::cel_v2_03::RBSIZ_LEAST;
-use rpcrdma_wire::emit;
-use rpcrdma_wire::property::{BackwardRequests, Property, PropertySet, PropertySubset};
+use rpcrdma_wire::property::{BackwardRequests, Property, PropertySet};
 use rpcrdma_wire::{Body, ErrorBody, Header, Version, Xid};
 
 /// Values for some of the properties.
@@ -72,55 +76,6 @@ struct Asked {
     wanted: Values,
     /// Of our own request: the longest message the peer takes, were it not for the request.
     before: u32,
-}
-
-/// What becomes of one change that the peer asked for: rejected, where nothing is said.
-#[derive(Clone, Copy)]
-struct Ruling<T> {
-    /// Its position in the request.
-    at: u32,
-    /// The value from now on.
-    now: Option<T>,
-    /// It is another one than was asked for.
-    other: bool,
-}
-
-impl<T: Copy> Ruling<T> {
-    /// By what was asked, at a position, and what was decided.
-    fn of(at: Option<u32>, wanted: Option<T>, verdict: Verdict<T>) -> Self {
-        let (now, other) = match verdict {
-            Verdict::Done => (wanted, false),
-            Verdict::Other(value) => (Some(value), true),
-            Verdict::Rejected => (None, false),
-        };
-        Self {
-            at: at.unwrap_or_default(),
-            // What was not asked for is not answered.
-            now: now.filter(|_| at.is_some()),
-            other,
-        }
-    }
-
-    /// The same, rejected where the value cannot be.
-    fn filter(self, possible: impl FnOnce(&T) -> bool) -> Self {
-        Self {
-            now: self.now.filter(possible),
-            ..self
-        }
-    }
-
-    /// The value that the answer has to name.
-    fn named(self) -> Option<T> {
-        self.now.filter(|_| self.other)
-    }
-
-    /// Its bit in the subset of what was done as asked, or, with `other`, got another value.
-    fn bit(self, other: bool) -> u32 {
-        match self.now {
-            Some(_) if self.other == other => bit(self.at),
-            _ => 0,
-        }
-    }
 }
 
 /// The property side of one connection.
@@ -231,118 +186,6 @@ impl Connection {
         self.expire_kept(io);
     }
 
-    /// Sends our CONNPROP.
-    pub(crate) fn announce_properties<'m>(&mut self, io: &mut impl Io<'m>) {
-        let mut octets = [0; 128];
-        let xid = self.control_xid();
-        let own = Values {
-            receive_bytes: Some(self.properties.announced_bytes),
-            backward: Some(self.properties.backward),
-        };
-        let mut values = [(0, [0; 4]); 2];
-        let set = lay_out(own, &mut values);
-        // Neither is fixed: no bit of the subset is set.
-        let len = emit::emit_connprop(&mut octets, xid, self.requester.wanted(), set, []);
-        if self.send_property(io, &octets, len) && self.version.is_none() {
-            self.properties.offered = Some(xid);
-        }
-        self.properties.said = true;
-    }
-
-    /// Asks the peer to change its properties (REQPROP). False when one is out already, the
-    /// peer has none, or its RBSIZ is to change while a Reply is half sent: try again.
-    pub fn request_properties<'m>(&mut self, io: &mut impl Io<'m>, want: Values) -> bool {
-        if self.properties.asking.xid.is_some() || !self.peer.announced || !self.speaks() {
-            return false;
-        }
-        if want.receive_bytes.is_some() && self.responder.is_writing() {
-            return false;
-        }
-        let mut octets = [0; 128];
-        let xid = self.control_xid();
-        let mut values = [(0, [0; 4]); 2];
-        let set = lay_out(want, &mut values);
-        let len = emit::emit_reqprop(&mut octets, xid, self.requester.wanted(), set);
-        self.properties.asking = Asked {
-            xid: Some(xid),
-            count: u32::from(want.receive_bytes.is_some())
-                .saturating_add(u32::from(want.backward.is_some())),
-            receive_bytes: want.receive_bytes.map(|_| 0),
-            backward: want
-                .backward
-                .map(|_| u32::from(want.receive_bytes.is_some())),
-            wanted: want,
-            before: self.peer.receive_bytes,
-        };
-        self.limit_sends(self.peer.receive_bytes);
-        self.send_property(io, &octets, len)
-    }
-
-    /// The peer takes messages of `bytes` octets; who asks for a smaller buffer sends no larger
-    /// ones from the request on (V2-21).
-    fn limit_sends(&mut self, bytes: u32) {
-        self.properties.asking.before = bytes;
-        let wanted = self.properties.asking.wanted.receive_bytes;
-        self.peer.receive_bytes = bytes.min(wanted.unwrap_or(u32::MAX));
-    }
-
-    /// Tells the peer that our properties have changed (UPDPROP). An RBSIZ is announced larger
-    /// only when every smaller receive is gone: the engine posts all of one size from the start.
-    /// False where there is nobody to tell, or for an RBSIZ beyond that size, or below what is
-    /// announced, which only the peer can ask for (V2-21).
-    pub fn update_properties<'m>(&mut self, io: &mut impl Io<'m>, now: Values) -> bool {
-        let sizes = self.properties.announced_bytes..=self.setup.receive_bytes;
-        let possible = now.receive_bytes.is_none_or(|bytes| sizes.contains(&bytes));
-        // A peer without properties answers with an error, whose xid may be a Call's by then.
-        if !self.speaks() || !self.peer.announced || !possible {
-            return false;
-        }
-        self.take_values(now);
-        let mut octets = [0; 128];
-        let mut values = [(0, [0; 4]); 2];
-        let set = lay_out(now, &mut values);
-        let xid = self.control_xid();
-        let len = emit::emit_updprop(&mut octets, xid, self.requester.wanted(), set);
-        self.send_property(io, &octets, len)
-    }
-
-    /// Answers the peer's REQPROP.
-    pub fn decide<'m>(&mut self, io: &mut impl Io<'m>, decision: Decision) -> bool {
-        let asked = std::mem::take(&mut self.properties.asked);
-        let Some(xid) = asked.xid else {
-            return false;
-        };
-        let sizes = RBSIZ_LEAST..=self.setup.receive_bytes;
-        let receive_bytes = Ruling::of(
-            asked.receive_bytes,
-            asked.wanted.receive_bytes,
-            decision.receive_bytes,
-        )
-        .filter(|bytes| sizes.contains(bytes));
-        let backward = Ruling::of(asked.backward, asked.wanted.backward, decision.backward);
-        self.take_values(Values {
-            receive_bytes: receive_bytes.now,
-            backward: backward.now,
-        });
-        let other = Values {
-            receive_bytes: receive_bytes.named(),
-            backward: backward.named(),
-        };
-        let done = receive_bytes.bit(false) | backward.bit(false);
-        let all = match asked.count {
-            32.. => u32::MAX,
-            count => bit(count).wrapping_sub(1),
-        };
-        let others = receive_bytes.bit(true) | backward.bit(true);
-        let rejected = all & !done & !others;
-        let mut octets = [0; 160];
-        let mut values = [(0, [0; 4]); 2];
-        let set = lay_out(other, &mut values);
-        let credits = self.requester.wanted();
-        let len = emit::emit_resprop(&mut octets, xid, credits, [done], [rejected], set);
-        self.send_property(io, &octets, len)
-    }
-
     fn take_values(&mut self, now: Values) {
         if let Some(bytes) = now.receive_bytes {
             self.properties.announced_bytes = bytes.min(self.setup.receive_bytes);
@@ -410,134 +253,6 @@ impl Connection {
         }
     }
 
-    fn announced<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        start: PropertySet<'m>,
-        nochg: PropertySubset<'m>,
-    ) -> Event {
-        if std::mem::replace(&mut self.peer.announced, true) {
-            count(&mut io.counters().properties_ignored);
-            return Event::None;
-        }
-        self.properties.offered = None;
-        let (values, at) = known(start);
-        let may_change = |at: Option<u32>| at.is_some_and(|at| !nochg.contains(at));
-        self.properties.peer_may_change = (may_change(at.0), may_change(at.1));
-        self.apply(values);
-        if !self.properties.said {
-            self.announce_properties(io);
-        }
-        self.pump(io);
-        self.tell(PropertyEvent::Announced(values))
-    }
-
-    fn requested<'m>(&mut self, io: &mut impl Io<'m>, xid: Xid, want: PropertySet<'m>) -> Event {
-        if self.properties.asked.xid.is_some() {
-            // At most one outstanding (V2-13).
-            count(&mut io.counters().properties_ignored);
-            return Event::None;
-        }
-        let (wanted, at) = known(want);
-        self.properties.asked = Asked {
-            xid: Some(xid),
-            count: want.len(),
-            receive_bytes: at.0,
-            backward: at.1,
-            wanted,
-            before: 0,
-        };
-        self.tell(PropertyEvent::Requested(wanted))
-    }
-
-    fn responded<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        xid: Xid,
-        done: PropertySubset<'m>,
-        rejected: PropertySubset<'m>,
-        other: PropertySet<'m>,
-    ) -> Event {
-        let asking = self.properties.asking;
-        let within = done.within(asking.count) && rejected.within(asking.count);
-        if asking.xid != Some(xid) || !within {
-            // Unknown, or beyond what was asked (V2-14): the request stays out.
-            count(&mut io.counters().strays);
-            return Event::None;
-        }
-        self.end_request();
-        let (others, _) = known(other);
-        // Done, and neither rejected nor given another value as well (V2-14).
-        let is_done = |at: Option<u32>, doubled: bool| {
-            at.is_some_and(|at| done.contains(at) && !rejected.contains(at)) && !doubled
-        };
-        let is_other =
-            |at: Option<u32>| at.is_some_and(|at| !done.contains(at) && !rejected.contains(at));
-        let mut now = Values::default();
-        if is_done(asking.receive_bytes, others.receive_bytes.is_some()) {
-            now.receive_bytes = asking.wanted.receive_bytes;
-        } else if is_other(asking.receive_bytes) {
-            now.receive_bytes = others.receive_bytes;
-        }
-        if is_done(asking.backward, others.backward.is_some()) {
-            now.backward = asking.wanted.backward;
-        } else if is_other(asking.backward) {
-            now.backward = others.backward;
-        }
-        self.apply(now);
-        self.tell(PropertyEvent::Responded(now))
-    }
-
-    fn updated<'m>(&mut self, io: &mut impl Io<'m>, now: PropertySet<'m>) -> Event {
-        if self.properties.updates_left == 0 {
-            self.fail(io, CloseReason::CreditOverrun);
-            return Event::None;
-        }
-        self.properties.updates_left = self.properties.updates_left.saturating_sub(1);
-        let (mut values, _) = known(now);
-        let (bytes, backward) = self.properties.peer_may_change;
-        if (!bytes && values.receive_bytes.take().is_some())
-            | (!backward && values.backward.take().is_some())
-        {
-            count(&mut io.counters().properties_ignored);
-        }
-        self.apply(values);
-        self.tell(PropertyEvent::Updated(values))
-    }
-
-    /// An ERROR for one of our control messages (V2-02, V2-18). True when it was one.
-    pub(crate) fn control_error<'m>(
-        &mut self,
-        io: &mut impl Io<'m>,
-        xid: Xid,
-        error: ErrorBody,
-    ) -> bool {
-        if self.properties.offered == Some(xid) {
-            match error {
-                ErrorBody::Version { low, high } if self.version.is_none() => {
-                    self.fall_back(io, low, high);
-                }
-                _ => self.properties.peer_has_none(),
-            }
-            self.pump(io);
-            return true;
-        }
-        if self.properties.asking.xid == Some(xid) {
-            self.end_request();
-            self.properties
-                .push(PropertyEvent::Responded(Values::default()));
-            self.properties.untold = true;
-            return true;
-        }
-        false
-    }
-
-    /// Our REQPROP is answered: what it asked for holds only where the answer says so.
-    fn end_request(&mut self) {
-        let asking = std::mem::take(&mut self.properties.asking);
-        self.limit_sends(asking.before);
-    }
-
     fn apply(&mut self, values: Values) {
         if let Some(bytes) = values.receive_bytes {
             self.limit_sends(bytes);
@@ -570,10 +285,6 @@ fn known(set: PropertySet<'_>) -> (Values, (Option<u32>, Option<u32>)) {
         }
     }
     (values, at)
-}
-
-fn bit(position: u32) -> u32 {
-    1u32.checked_shl(position).unwrap_or(0)
 }
 
 /// The set with the values that are there, RBSIZ first.

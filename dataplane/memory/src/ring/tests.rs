@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
-use rpcrdma_fabric::arena::Hugepages;
+use rpcrdma_fabric::arena::{Arena, Hugepages};
+use rpcrdma_fabric::{Octets, Span};
 use std::collections::VecDeque;
 
 fn arena() -> Arena {

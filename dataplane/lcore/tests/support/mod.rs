@@ -5,6 +5,7 @@
 
 mod port;
 mod probe;
+pub mod threaded;
 
 pub use port::{PlayedPort, Stage};
 pub use probe::{Do, Probe};

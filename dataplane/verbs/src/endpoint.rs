@@ -55,6 +55,12 @@ impl Seat {
         self.vacated.load(Ordering::Acquire)
     }
 
+    /// Lets go of the share that was left.
+    pub(crate) fn clear(&self) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = None;
+    }
+
     #[cold]
     fn vacate(&self, share: Arc<QueuePair>) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,7 @@
 //! Each queue pair says [`Word::Broken`] and [`Word::Over`] once, and is counted by control
 //! until it has read the latter; a window goes away once and is counted until another is there.
 //! So words need no more room than two for each queue pair and one for each window. Notices are
-//! as many, but it is up to the port when it reads them: what does not fit waits at control's
+//! as many, and two for the end, but it is up to the port when it reads them: what does not fit waits at control's
 //! side, which has no bound to keep.
 
 use crate::bell::Bell;
@@ -30,11 +30,16 @@ pub(crate) enum Notice {
     Lost(ConnectionId),
     /// A new window, in the place of one that went away.
     Window(Window),
-    /// The device is gone, and so is every connection: nothing will be flushed by the device,
-    /// and nothing may be called of it any more, polling included. When the port has given back
-    /// its last endpoint it calls [`Inbox::let_go`]: some kernels do not let go of a device
-    /// until everything of it is destroyed.
+    /// The device, or the port's completion queue, is gone, and so is every connection. Neither
+    /// says any more what has become of work, and neither is asked: the port gives back windows
+    /// and endpoints here and now, but not yet what was outstanding. A device of which only the
+    /// queue is broken goes on carrying out what peers ask of it.
     Gone,
+    /// All that was given back is destroyed: no peer and no work reaches memory of the port any
+    /// more. Follows [`Notice::Gone`]. When the last queue pair is forgotten the port calls
+    /// [`Inbox::let_go`]: some kernels do not let go of a device until everything of it is
+    /// destroyed.
+    Ended,
 }
 
 /// What a port tells control.
@@ -181,6 +186,11 @@ impl Outlet {
     /// The next word.
     pub(crate) fn next(&mut self) -> Option<Word> {
         self.words.pop().ok()
+    }
+
+    /// The port is gone, and not all its words are read.
+    pub(crate) fn is_left(&self) -> bool {
+        self.words.is_abandoned() && !self.words.is_empty()
     }
 
     /// The port is gone, and all its words are read.

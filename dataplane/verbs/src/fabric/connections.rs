@@ -96,6 +96,16 @@ impl Connection {
         matches!(&self.body, Body::Pair { seat, .. } if seat.is_vacated())
     }
 
+    /// Destroys the queue pair of one that is over, and leaves the id for later.
+    pub(super) fn destroy_pair(&mut self) {
+        if let Body::Pair { pair, seat, .. } = &mut self.body {
+            seat.clear();
+            if let Some(pair) = Arc::get_mut(pair) {
+                pair.destroy();
+            }
+        }
+    }
+
     pub(super) fn context(&self) -> Option<Context> {
         self.id()?.context()
     }

@@ -11,15 +11,14 @@
 //! The connection manager says goodbye to a peer whenever a connection ends, at the latest when
 //! its id is destroyed. Where the link is down that goes nowhere; and on rxe (Linux 6.12) it
 //! puts the queue pair that all of its messages go by in error, for good: no connection is made
-//! on that device any more. So what ends while its link is down is moved to error at once, and
-//! destroyed only when the link is up again, or the device is gone.
+//! on that device any more. So of what ends while its link is down the queue pair is destroyed at
+//! once, and the id only when the link is up again, or the device is gone.
 
 use super::VerbsFabric;
 use super::connections::Connection;
 use crate::cm::Input;
 use crate::device::{self, Lease, Limits, LinkState, present};
 use crate::error::{Error, Fault};
-use crate::inbox::Notice;
 use crate::object::{Context, Device, Region, Rights};
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{self, DeviceChange, Event, PortId};
@@ -218,7 +217,7 @@ impl VerbsFabric {
     /// Destroys a connection that is over, now or when that can be said. Of one that was begun here
     /// and not taken no peer knows, and there is no bound to how many of them come to their end
     /// while a link is down.
-    pub(super) fn lay_down(&mut self, connection: Connection) {
+    pub(super) fn lay_down(&mut self, mut connection: Connection) {
         if connection.listener.is_none() && connection.pair().is_none() {
             return;
         }
@@ -227,6 +226,7 @@ impl VerbsFabric {
         if let Some(known) = self.devices.iter_mut().find(is_it)
             && let Some(link) = link.filter(|link| known.down.contains(link))
         {
+            connection.destroy_pair();
             known.unburied.push((link, connection));
         }
     }
@@ -269,7 +269,6 @@ impl VerbsFabric {
             self.feed(id, Input::Lost, || "the device is gone".to_owned());
         }
         for port in self.ports_on(context) {
-            self.tell_port(port, Notice::Gone);
             self.give_up_port(port);
         }
     }
@@ -277,16 +276,16 @@ impl VerbsFabric {
     /// A completion queue, by the address of the device's, is broken: its port is lost.
     pub(super) fn lose_port(&mut self, queue: usize) {
         let lost = self.ports.iter().find(|(_, berth)| berth.has_queue(queue));
-        let Some((&port, _)) = lost else {
+        let Some((&port, berth)) = lost else {
             return;
         };
+        let name = berth.context.name(self.library);
         for id in self.those(|it| it.port() == Some(port)) {
             self.feed(id, Input::Lost, || {
                 "its completion queue is broken".to_owned()
             });
         }
-        self.tell_port(port, Notice::Gone);
-        let name = self.give_up_port(port);
+        self.give_up_port(port);
         self.events.push_back(Event::Device {
             name,
             ports: vec![port],

@@ -27,8 +27,10 @@ const WORDS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Berth {
     outlet: Outlet,
-    /// `None` once the device is gone.
+    /// `None` once it is lost and everything by which it reached memory is destroyed.
     objects: Option<Arc<Objects>>,
+    /// The device, or the completion queue, is gone.
+    lost: bool,
     pub(super) context: Context,
     plan: Plan,
     /// Queue pairs that are out.
@@ -77,6 +79,10 @@ impl VerbsFabric {
         arena: &Arc<Arena>,
         wanted: &PortWanted,
     ) -> Result<(PortId, VerbsPort), Error> {
+        // What a port that was dropped has left is destroyed before its memory is another's.
+        while self.ports.values().any(|berth| berth.outlet.is_left()) {
+            self.hear_ports();
+        }
         let known = self.choose_device(wanted.device.as_deref(), wanted.processor)?;
         let (number, device) = (known.number, Arc::clone(&known.device));
         let mut plan =
@@ -122,6 +128,7 @@ impl VerbsFabric {
                 outlet,
                 context: device.context(),
                 objects: Some(objects),
+                lost: false,
                 plan,
                 pairs: 0,
             },
@@ -174,7 +181,7 @@ impl VerbsFabric {
     /// Whether a connection by this device can be taken on a port, and why not.
     pub(super) fn check_berth(&self, id: PortId, context: Option<Context>) -> Result<(), Error> {
         let berth = self.ports.get(&id).ok_or(Error::NoPort(id))?;
-        if berth.objects.is_none() || berth.outlet.is_over() {
+        if berth.lost || berth.outlet.is_over() {
             Err(Error::NoPort(id))
         } else if context != Some(berth.context) {
             Err(Error::OtherDevice(id))
@@ -201,6 +208,7 @@ impl VerbsFabric {
         if let Some(berth) = self.ports.get_mut(&id) {
             berth.pairs = berth.pairs.saturating_sub(1);
         }
+        self.end_port_if_done(id);
     }
 
     pub(super) fn tell_port(&mut self, id: PortId, notice: Notice) {
@@ -209,12 +217,26 @@ impl VerbsFabric {
         }
     }
 
-    /// Its device, or its completion queue, is gone: control's share of the objects ends. The
-    /// name of the device.
-    pub(super) fn give_up_port(&mut self, id: PortId) -> String {
-        let berth = self.ports.get_mut(&id);
-        let objects = berth.and_then(|berth| berth.objects.take());
-        objects.map_or_else(String::new, |objects| objects.device.name().to_owned())
+    /// Its device, or its completion queue, is gone: it gives back what stands at the device.
+    pub(super) fn give_up_port(&mut self, id: PortId) {
+        if let Some(berth) = self.ports.get_mut(&id)
+            && !std::mem::replace(&mut berth.lost, true)
+        {
+            berth.outlet.tell(Notice::Gone);
+            self.end_port_if_done(id);
+        }
+    }
+
+    /// Of a port that is lost, when its last queue pair is destroyed, and the windows that were
+    /// bound to them before: control's share of the objects ends.
+    fn end_port_if_done(&mut self, id: PortId) {
+        if let Some(berth) = self.ports.get_mut(&id)
+            && berth.lost
+            && berth.pairs == 0
+            && berth.objects.take().is_some()
+        {
+            berth.outlet.tell(Notice::Ended);
+        }
     }
 
     /// The bell was rung: what do ports say, and which endpoints were given up?
@@ -262,13 +284,14 @@ impl VerbsFabric {
         let Some(berth) = self.ports.get_mut(&port) else {
             return;
         };
-        // Of a device that is gone, the windows go with the rest.
         let Some(objects) = &berth.objects else {
             return;
         };
         objects.remove_window(old);
         // Where the device has no other, the port goes on with fewer.
-        if let Ok(window) = objects.add_window() {
+        if !berth.lost
+            && let Ok(window) = objects.add_window()
+        {
             berth.outlet.tell(Notice::Window(window));
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct Depths {
 pub(crate) struct QueuePair {
     rail: Rail,
     inline_bytes: u32,
+    /// It is destroyed already, its id not yet.
+    destroyed: bool,
     /// The id, which takes the queue pair with it; then what both stand on.
     id: Identifier,
     objects: Arc<Objects>,
@@ -51,6 +53,7 @@ impl QueuePair {
             Ok((rail, inline_bytes)) => Ok(QueuePair {
                 rail,
                 inline_bytes,
+                destroyed: false,
                 id,
                 objects: Arc::clone(objects),
             }),
@@ -99,11 +102,21 @@ impl QueuePair {
     }
 }
 
-impl Drop for QueuePair {
-    fn drop(&mut self) {
+impl QueuePair {
+    /// Destroys the queue pair, and not yet the id.
+    pub(crate) fn destroy(&mut self) {
+        if std::mem::replace(&mut self.destroyed, true) {
+            return;
+        }
         let manager = &self.objects.device.library().manager;
         // SAFETY: the id has this queue pair, and both live. The id itself follows.
         unsafe { manager.rdma_destroy_qp(self.id.raw()) };
+    }
+}
+
+impl Drop for QueuePair {
+    fn drop(&mut self) {
+        self.destroy();
     }
 }
 

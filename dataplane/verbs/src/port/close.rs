@@ -20,8 +20,14 @@
 //! After `destroy`, and once flushed: first the windows that are still bound, then the endpoint.
 //! Control destroys them in this order, and sends new windows.
 //!
-//! A device that was pulled flushes nothing, and writes no memory: control says so, and what was
-//! outstanding is given back without it.
+//! # A device or a completion queue that is gone
+//!
+//! A device that was pulled flushes nothing, and of one whose completion queue is broken nothing
+//! is heard; but such a device may still write memory, and its peers may still reach it. So the
+//! order is another: as soon as control says that it is [`Notice::Gone`], every queue pair is
+//! moved to error, and windows and endpoints go back. Control destroys them, and says
+//! [`Notice::Ended`]. Only then is what was outstanding given back to the engine, which has the
+//! memory used for something else.
 
 use super::VerbsPort;
 use super::pair::{Phase, Then};
@@ -93,7 +99,7 @@ impl VerbsPort {
             Phase::Free | Phase::Failing | Phase::Over => return,
         }
         pair.phase = Phase::Failing;
-        if let Some(rail) = pair.rail.filter(|_| !self.gone) {
+        if let Some(rail) = pair.rail {
             self.fail_on_device(rail);
         }
         let pair = self.pairs.get(index);
@@ -199,16 +205,44 @@ impl VerbsPort {
                 }
             }
             Notice::Gone => {
-                self.gone = true;
                 self.poller.close();
-                let live = |pair: &&super::pair::Pair| pair.phase != Phase::Free;
-                let places: Vec<Place> = self.pairs.iter().filter(live).map(|p| p.place).collect();
-                for place in places {
+                for place in self.live() {
                     self.fail(place);
+                    self.surrender(place);
+                }
+                self.gone = true;
+            }
+            Notice::Ended => {
+                self.ended = true;
+                for place in self.live() {
                     self.sweep(place);
                 }
                 self.let_go_if_done();
             }
+        }
+    }
+
+    fn live(&self) -> Vec<Place> {
+        let live = self.pairs.iter().filter(|pair| pair.phase != Phase::Free);
+        live.map(|pair| pair.place).collect()
+    }
+
+    /// Whether the device may still reach memory, though nothing is heard of it.
+    pub(super) fn is_dangling(&self) -> bool {
+        self.gone && !self.ended
+    }
+
+    /// Gives back to control what stands at the device for a queue pair, first what peers reach.
+    fn surrender(&mut self, place: Place) {
+        if let Means::Windows(windows) = &mut self.means {
+            windows.take_away(place, |window| self.inbox.tell(Word::Window(window)));
+        }
+        let Some(pair) = self.pairs.get_mut(usize::from(place.index)) else {
+            return;
+        };
+        pair.rail = None;
+        if let Some(endpoint) = pair.endpoint.take() {
+            self.inbox.tell(Word::Over(endpoint));
         }
     }
 
@@ -225,9 +259,16 @@ impl VerbsPort {
 
     /// Gives back all that a device that is gone was given.
     fn sweep(&mut self, place: Place) {
-        let Some(pair) = self.pairs.get(usize::from(place.index)) else {
+        let Some(pair) = self.pairs.get_mut(usize::from(place.index)) else {
             return;
         };
+        if std::mem::take(&mut pair.starved) && !pair.forgotten {
+            self.late.push_back(Completion {
+                token: pair.token,
+                id: WorkId(0),
+                outcome: Outcome::Room,
+            });
+        }
         let (sends, receives) = (pair.sends.len() as usize, pair.receives.len() as usize);
         self.take_back(place, (sends, WorkError::Flushed), receives);
     }
@@ -244,7 +285,7 @@ impl VerbsPort {
         if pair.phase == Phase::Draining && (pair.sends.is_empty() || late()) {
             self.fail(place);
         }
-        if self.is_flushed(place) && self.settled(place) {
+        if self.is_flushed(place) && self.settled(place) && !self.is_dangling() {
             self.conclude(place);
         }
         let Some(pair) = self.pairs.get(index) else {
@@ -280,19 +321,13 @@ impl VerbsPort {
     /// Gives a queue pair's parts back to control, and its place to the next.
     fn hand_back(&mut self, place: Place) {
         self.ending.retain(|&other| other != place);
-        match &mut self.means {
-            Means::Windows(windows) => {
-                windows.take_away(place, |window| self.inbox.tell(Word::Window(window)));
-            }
-            Means::Regions(regions) => regions.forget(place),
-            Means::Arena(_) => {}
+        if let Means::Regions(regions) = &mut self.means {
+            regions.forget(place);
         }
+        self.surrender(place);
         let Some(pair) = self.pairs.get_mut(usize::from(place.index)) else {
             return;
         };
-        if let Some(endpoint) = pair.endpoint.take() {
-            self.inbox.tell(Word::Over(endpoint));
-        }
         pair.release();
         self.free.push(place.index);
         self.let_go_if_done();
@@ -300,7 +335,7 @@ impl VerbsPort {
 
     /// A device that is gone is let go with its last queue pair.
     fn let_go_if_done(&mut self) {
-        if self.gone && self.free.len() == self.pairs.len() {
+        if self.ended && self.free.len() == self.pairs.len() {
             // The registrar has a share of the device for as long as there are regions. Nothing is
             // exposed here any more, by whatever means.
             self.means = Means::Arena(Handle(0));

@@ -16,7 +16,7 @@ impl VerbsPort {
     #[cold]
     pub(super) fn fail_on_device(&self, rail: Rail) {
         // SAFETY: rails are those of endpoints that this port holds: their queue pairs are alive.
-        // That it fails means that the device is going: control will say so.
+        // That it fails means that the device is going, or gone: control will say so.
         let _ = unsafe { self.calls.fail(rail) };
     }
 

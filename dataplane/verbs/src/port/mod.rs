@@ -154,8 +154,10 @@ pub struct VerbsPort {
     seeker: Option<Token>,
     counts: Counts,
     armed: bool,
-    /// The device is gone.
+    /// The device, or the completion queue, is gone.
     gone: bool,
+    /// And everything by which it reaches memory is destroyed.
+    ended: bool,
     epoll: OwnedFd,
     /// Keeps the device's objects: after all that uses them.
     inbox: Inbox,
@@ -201,6 +203,7 @@ impl VerbsPort {
             counts: Counts::default(),
             armed: false,
             gone: false,
+            ended: false,
             inbox,
         })
     }

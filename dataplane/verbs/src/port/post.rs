@@ -241,10 +241,15 @@ impl VerbsPort {
         handle: Handle,
         id: WorkId,
     ) -> Result<Posted, Refused> {
+        let dangling = self.is_dangling();
         let pair = self.pairs.get_mut(qp as usize).ok_or(Refused::Broken)?;
         let place = pair.place;
         match pair.phase {
             Phase::Free => return Err(Refused::Broken),
+            Phase::Failing if dangling => {
+                pair.starved = true;
+                return Err(Refused::Busy);
+            }
             // It stays bound until control destroys it, but nothing is carried out for the peer.
             Phase::Failing | Phase::Over => return Ok(Posted::Done),
             Phase::Open | Phase::Draining => {}

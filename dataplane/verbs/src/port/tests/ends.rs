@@ -262,7 +262,8 @@ fn a_port_has_so_many_places() {
     assert_eq!(t.a.port.adopt(endpoint, Token(99)), Err(Refused::Busy));
 }
 
-/// A device that was pulled flushes nothing: the port does.
+/// A device that was pulled flushes nothing: the port does, once control has destroyed what stood
+/// there.
 #[test]
 fn a_device_that_is_gone_is_flushed_without_it() {
     let mut t = Two::new();
@@ -281,30 +282,54 @@ fn a_device_that_is_gone_is_flushed_without_it() {
         .expect("room");
     t.device.pull();
     t.a.outlet.tell(Notice::Gone);
-    let mut told = t.a.completions();
-    assert_eq!(
-        told.pop().map(|last| last.outcome),
-        Some(Outcome::Disconnected)
-    );
-    let mut ids: Vec<u64> = told
-        .iter()
-        .map(|completion| {
-            assert_eq!(completion.outcome, FLUSHED);
-            completion.id.0
-        })
-        .collect();
-    ids.sort_unstable();
-    assert_eq!(ids, [1, 2, 3]);
+    assert_eq!(t.a.outcomes(), []);
+    t.a.outlet.tell(Notice::Ended);
+    let mut told = t.a.outcomes();
+    assert_eq!(told.pop(), Some((0, Outcome::Disconnected)));
+    told.sort_by_key(|&(id, _)| id);
+    assert_eq!(told, [(1, FLUSHED), (2, FLUSHED), (3, FLUSHED)]);
     assert_eq!(
         t.a.port.retire(t.qa, open.handle, WorkId(4)),
         Ok(Posted::Done)
     );
     t.a.port.destroy(t.qa);
-    assert_eq!(t.a.words().last().map(String::as_str), Some("over 1"));
     let (_, rail) = t.device.pair(0);
     let books = Books::new(SEND_DEPTH, RECEIVE_DEPTH);
     let endpoint = Endpoint::stand_in(ConnectionId(99), rail, books, INLINE);
     assert_eq!(t.a.port.adopt(endpoint, Token(99)), Err(Refused::Broken));
+}
+
+/// Of a device that lives, and whose completion queue alone is broken: what peers reach, and what
+/// the device writes to, is given to nobody else before control has destroyed the way there.
+#[test]
+fn memory_comes_back_only_when_nothing_reaches_it_any_more() {
+    let mut t = Two::new();
+    let (_, idle) = t.more((3, 4));
+    let open =
+        t.b.port
+            .expose(t.qb, span(4096, 8), Access::Write)
+            .expect("free");
+    t.b.receive(t.qb, span(0, 8), 1).expect("room");
+    t.b.port.ring();
+    t.b.outlet.tell(Notice::Gone);
+    assert_eq!(t.b.outcomes(), [], "neither flushed nor ended");
+    assert!(t.device.has_failed(t.nb), "the device lives, and heeds it");
+    let window = format!("window {:#x}", open.handle.0 & !0xff);
+    let words = ["broken 1", &window, "over 1", "broken 2", "over 2"];
+    assert_eq!(t.b.words(), words, "the windows before the queue pair");
+    let early = t.b.port.retire(t.qb, open.handle, WorkId(2));
+    assert_eq!(early, Err(Refused::Busy));
+    t.b.port.destroy(idle);
+    assert_eq!(t.b.outcomes(), []);
+    t.b.outlet.tell(Notice::Ended);
+    let room = (0, Outcome::Room);
+    let told = [room, (1, FLUSHED), (0, Outcome::Disconnected)];
+    assert_eq!(t.b.outcomes(), told);
+    let retired = t.b.port.retire(t.qb, open.handle, WorkId(2));
+    assert_eq!(retired, Ok(Posted::Done));
+    t.b.port.destroy(t.qb);
+    assert_eq!(t.b.words(), Vec::<String>::new(), "each once");
+    assert_eq!(t.b.port.free.len(), PAIRS as usize);
 }
 
 #[test]

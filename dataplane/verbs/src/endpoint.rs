@@ -11,14 +11,17 @@
 //! ```
 //!
 //! The drop itself calls nothing of the device: it puts the share down in the [`Seat`] and rings.
-//! Only where control itself is gone are both destroyed there and then.
+//! Control takes it from there ([`Seat::clear`]) and does not wait for the last share of the seat,
+//! which the thread that dropped the endpoint may still have. Only where control itself is gone
+//! are both destroyed there and then.
 
 use crate::bell::Bell;
 use crate::object::QueuePair;
 use crate::port::{Books, Rail};
 use rpcrdma_fabric::connect::ConnectionId;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A queue pair that was made for a port. See [`rpcrdma_fabric::Port::adopt`].
 #[derive(Debug)]
@@ -36,7 +39,7 @@ pub struct Endpoint {
 pub(crate) struct Seat {
     vacated: AtomicBool,
     /// The endpoint's share of the queue pair, once it is done with it.
-    left: Mutex<Option<Arc<QueuePair>>>,
+    left: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     /// Control's.
     bell: Arc<Bell>,
 }
@@ -55,19 +58,24 @@ impl Seat {
         self.vacated.load(Ordering::Acquire)
     }
 
-    /// Lets go of the share that was left.
+    /// Destroys what was left here, if nobody else has a share of it.
     pub(crate) fn clear(&self) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        *left = None;
+        let left = self.lock().take();
+        // The lock is open again: destroying takes its time.
+        drop(left);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Any + Send + Sync>>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cold]
-    fn vacate(&self, share: Arc<QueuePair>) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        *left = Some(share);
-        drop(left);
+    fn vacate(self: Arc<Seat>, share: Arc<dyn Any + Send + Sync>) {
+        *self.lock() = Some(share);
+        let bell = Arc::clone(&self.bell);
         self.vacated.store(true, Ordering::Release);
-        self.bell.ring();
+        drop(self);
+        bell.ring();
     }
 }
 
@@ -130,5 +138,26 @@ impl Drop for Endpoint {
         if let Some((pair, seat)) = self.share.take() {
             seat.vacate(pair);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Control's part is done when it has cleared the seat, though the lcore still has a share.
+    #[test]
+    fn what_is_left_is_controls_whoever_else_has_the_seat() {
+        let bell = Arc::new(Bell::new().expect("a descriptor"));
+        let seat = Seat::new(bell);
+        let share: Arc<dyn Any + Send + Sync> = Arc::new(());
+        let of_the_lcore = Arc::clone(&seat);
+        assert!(!seat.is_vacated());
+        Arc::clone(&seat).vacate(Arc::clone(&share));
+        assert!(seat.is_vacated());
+        assert_eq!(Arc::strong_count(&share), 2);
+        seat.clear();
+        assert_eq!(Arc::strong_count(&share), 1);
+        drop((seat, of_the_lcore));
     }
 }

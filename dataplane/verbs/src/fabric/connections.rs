@@ -96,13 +96,19 @@ impl Connection {
         matches!(&self.body, Body::Pair { seat, .. } if seat.is_vacated())
     }
 
+    /// Takes what the endpoint has left: this is the last to have the queue pair from now on.
+    fn clear_seat(&self) {
+        if let Body::Pair { seat, .. } = &self.body {
+            seat.clear();
+        }
+    }
+
     /// Destroys the queue pair of one that is over, and leaves the id for later.
     pub(super) fn destroy_pair(&mut self) {
-        if let Body::Pair { pair, seat, .. } = &mut self.body {
-            seat.clear();
-            if let Some(pair) = Arc::get_mut(pair) {
-                pair.destroy();
-            }
+        if let Body::Pair { pair, .. } = &mut self.body
+            && let Some(pair) = Arc::get_mut(pair)
+        {
+            pair.destroy();
         }
     }
 
@@ -174,6 +180,7 @@ impl VerbsFabric {
     fn bury(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.remove(&id) {
             let port = connection.port();
+            connection.clear_seat();
             self.lay_down(connection);
             if let Some(port) = port {
                 self.leave_port(port);

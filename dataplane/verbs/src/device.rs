@@ -4,6 +4,7 @@
 mod gid;
 mod lease;
 mod limits;
+mod met;
 mod news;
 mod query;
 mod survey;
@@ -15,6 +16,7 @@ pub use survey::{Link, LinkState, Survey, Transport, survey};
 
 pub(crate) use lease::{Lease, present};
 pub(crate) use limits::{Plan, plan};
+pub(crate) use met::Met;
 pub(crate) use news::{News, next};
 pub(crate) use query::limits;
 pub(crate) use survey::links;

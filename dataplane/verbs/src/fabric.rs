@@ -24,7 +24,7 @@ mod resolve;
 
 use crate::bell::Bell;
 use crate::cm::Channel;
-use crate::device::{Lease, present};
+use crate::device::{Lease, Met};
 use crate::error::Error;
 use crate::expose::Registrar;
 use crate::settings::Settings;
@@ -63,9 +63,9 @@ pub struct VerbsFabric {
     registrar: Option<Registrar>,
     /// Numbers of everything, given once.
     numbers: u64,
-    /// When it was last looked which devices are there, and which there were.
+    /// When it was last looked which devices are there, and which of them need no more looking at.
     looked: Instant,
-    there: Vec<usize>,
+    met: Met,
     bell: Arc<Bell>,
     epoll: OwnedFd,
     channel: Arc<Channel>,
@@ -98,7 +98,7 @@ impl VerbsFabric {
             registrar: None,
             numbers: 0,
             looked: Instant::now(),
-            there: present(library).unwrap_or_default(),
+            met: Met::default(),
             bell,
             epoll,
             channel,
@@ -108,6 +108,7 @@ impl VerbsFabric {
         fabric.watch(fabric.bell.as_fd(), look::BELL)?;
         fabric.watch(fabric.channel.as_fd(), look::CHANNEL)?;
         let found = fabric.find_devices();
+        fabric.note_met();
         if let Some(name) = fabric.missing() {
             return Err(found.err().unwrap_or(Error::NoDevice(name)));
         }

@@ -311,18 +311,35 @@ impl VerbsFabric {
             self.lose_device(number);
         }
         self.close_gone(&there);
-        if there.iter().any(|device| !self.there.contains(device)) {
+        if self.met.has_strangers(&there) {
             self.welcome();
         }
-        self.there = there;
+        self.note_met_of(&there);
         if self.has_lost_listeners() {
             self.listen_again();
         }
     }
 
+    /// Notes which devices need no more looking at: those that are used, and those that are not to
+    /// be. One that could not be opened, or that does not answer, is tried again with each look.
+    pub(super) fn note_met(&mut self) {
+        self.note_met_of(&present(self.library).unwrap_or_default());
+    }
+
+    fn note_met_of(&mut self, there: &[usize]) {
+        let leased = self.lease.as_ref().map(Lease::contexts).unwrap_or_default();
+        let is_met = |context: &Context| {
+            let is_it = |known: &Known| known.device.context() == *context;
+            self.devices.iter().any(is_it) || !self.settings.allows(&context.name(self.library))
+        };
+        let met = leased.iter().filter(|context| is_met(context));
+        let met: Vec<usize> = met.map(|context| context.device()).collect();
+        self.met.note(there, &met);
+    }
+
     fn welcome(&mut self) {
         let before: Vec<u64> = self.devices.iter().map(|known| known.number).collect();
-        // One that cannot be used is as good as none.
+        // One that cannot be used is as good as none, and tried again with the next look.
         let _ = self.find_devices();
         let new = |known: &&Known| !before.contains(&known.number);
         let new: Vec<u64> = self

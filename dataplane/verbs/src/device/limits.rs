@@ -55,6 +55,11 @@ pub struct Limits {
     /// Completions of what is posted behind an RDMA Read come before the Read's, though order is
     /// promised: siw tells of a Send when it is sent, and of a Read when its octets have come.
     pub overtakes_reads: bool,
+    /// The octets of an RDMA Read are written to memory as a peer's, which takes the right of
+    /// remote write there: on iWARP, where the Read names the memory by its handle (RFC 5040 5.2),
+    /// siw excepted, which asks for none. **A peer that is sent a Read has such a handle, of all
+    /// memory of the lcore, for as long as the port is there.**
+    pub writes_sinks: bool,
     /// The flags of a completion any of which says that its Send has invalidated a handle.
     pub invalidated_flags: u32,
     /// `ibv_wr_*` and `ibv_cq_ex` are used where the provider has them: false where they are known
@@ -132,6 +137,7 @@ pub(crate) struct Plan {
     pub(crate) remote_invalidate: bool,
     pub(crate) lazy_bytes: u32,
     pub(crate) fenced: bool,
+    pub(crate) writes_sinks: bool,
     pub(crate) extended_calls: bool,
 }
 
@@ -176,6 +182,7 @@ pub(crate) fn plan(
         remote_invalidate: best.remote_invalidate,
         lazy_bytes: limits.lazy_bytes,
         fenced: limits.overtakes_reads,
+        writes_sinks: limits.writes_sinks,
         extended_calls: limits.extended_calls,
     })
 }
@@ -216,6 +223,7 @@ mod tests {
             takes_regions: false,
             lazy_bytes: Limits::NONE_LAZY,
             overtakes_reads: false,
+            writes_sinks: false,
             invalidated_flags: 4,
             extended_calls: false,
             links: 1,
@@ -283,6 +291,18 @@ mod tests {
         assert!(super::plan(&siw, &wanted(), Expose::Window).is_err());
         let arena = super::plan(&siw, &wanted(), Expose::Arena).expect("asked for");
         assert!(!arena.remote_invalidate, "there is nothing to invalidate");
+    }
+
+    #[test]
+    fn memory_that_reads_go_to_is_a_sink_where_the_device_says_so() {
+        for writes_sinks in [false, true] {
+            let limits = Limits {
+                writes_sinks,
+                ..rxe()
+            };
+            let plan = plan(&limits, &wanted(), Expose::Auto).expect("fits");
+            assert_eq!(plan.writes_sinks, writes_sinks);
+        }
     }
 
     proptest! {

@@ -70,6 +70,7 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
             Limits::NONE_LAZY
         },
         overtakes_reads: is_siw(&all),
+        writes_sinks: writes_sinks(context.transport(), is_siw(&all)),
         invalidated_flags: invalidating_flags(is_rxe(&all)),
         // rxe's, as of rdma-core 44, ends the poll by itself with the last completion; ending it
         // as is proper moves past the end of its ring, and every poll after that finds rubbish.
@@ -92,6 +93,12 @@ const SIW_LAZY_BYTES: u32 = 4096;
 fn is_siw(all: &rdma::ibv_device_attr) -> bool {
     const SIW_VENDOR: u32 = 0x0062_6d74;
     all.vendor_id == SIW_VENDOR
+}
+
+/// Whether the memory that an RDMA Read goes to needs the right of remote write: on iWARP. siw
+/// (kernel 6.12) looks for the right of local write alone.
+fn writes_sinks(transport: rdma::ibv_transport_type, siw: bool) -> bool {
+    transport == rdma::IBV_TRANSPORT_IWARP && !siw
 }
 
 /// No attribute says how much goes inline: it is tried.
@@ -138,4 +145,16 @@ pub(super) fn gids(library: &Library, context: Context, number: u8, entries: usi
             octets: unsafe { entry.gid.raw },
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_need_the_right_of_remote_write_on_iwarp_alone() {
+        assert!(writes_sinks(rdma::IBV_TRANSPORT_IWARP, false));
+        assert!(!writes_sinks(rdma::IBV_TRANSPORT_IWARP, true));
+        assert!(!writes_sinks(rdma::IBV_TRANSPORT_IB, false));
+    }
 }

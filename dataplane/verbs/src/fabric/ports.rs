@@ -95,12 +95,12 @@ impl VerbsFabric {
         let vector = wanted.processor.unwrap_or_default();
         let vector = u32::try_from(vector).unwrap_or(0) % device.context().vectors();
         let queue = CompletionQueue::new(&device, plan.completions, vector, extended)?;
-        let region = self.region(number, arena, rights(plan.means))?;
+        let region = self.region(number, arena, rights(&plan))?;
         let outbox_bytes = outbox_bytes(plan.queue_pairs, wanted.message_bytes);
         let outbox = u64::from(plan.queue_pairs) * u64::from(outbox_bytes);
         let outbox = Arena::map(outbox, Hugepages::Off).map_err(Error::System)?;
         let outbox = Arc::new(outbox);
-        let outbox_region = self.region(number, &outbox, Rights::Local)?;
+        let outbox_region = self.region(number, &outbox, Rights::default())?;
         let objects = Arc::new(Objects::new(queue, Arc::clone(&region), outbox_region));
         let windows = make_windows(&objects, &mut plan)?;
         let (inbox, outlet) = inbox::pair(
@@ -297,11 +297,11 @@ impl VerbsFabric {
     }
 }
 
-fn rights(means: Expose) -> Rights {
-    match means {
-        Expose::Window => Rights::Windows,
-        Expose::Arena => Rights::Exposed,
-        Expose::Auto | Expose::Region => Rights::Local,
+fn rights(plan: &Plan) -> Rights {
+    Rights {
+        windows: plan.means == Expose::Window,
+        exposed: plan.means == Expose::Arena,
+        sink: plan.writes_sinks,
     }
 }
 

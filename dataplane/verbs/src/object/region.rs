@@ -9,25 +9,26 @@ use rdma_core_sys as rdma;
 use rpcrdma_fabric::arena::{Arena, Extent};
 use std::sync::Arc;
 
-/// What a region is for. Peers reach it only by `Exposed`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Rights {
-    /// The device's own transfers.
-    Local,
-    /// The same, and windows may be bound on it.
-    Windows,
+/// What a region is for, besides the device's own transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Rights {
+    /// Windows may be bound on it.
+    pub(crate) windows: bool,
     /// Every peer of the device may read and write all of it.
-    Exposed,
+    pub(crate) exposed: bool,
+    /// The octets of RDMA Reads land in it, on a device that has them written as a peer's: see
+    /// [`Limits::writes_sinks`](crate::Limits::writes_sinks).
+    pub(crate) sink: bool,
 }
 
 impl Rights {
     fn flags(self) -> rdma::ibv_access_flags {
-        let own = rdma::IBV_ACCESS_LOCAL_WRITE;
-        match self {
-            Rights::Local => own,
-            Rights::Windows => own | rdma::IBV_ACCESS_MW_BIND,
-            Rights::Exposed => own | rdma::IBV_ACCESS_REMOTE_READ | rdma::IBV_ACCESS_REMOTE_WRITE,
-        }
+        let right = |has: bool, flags| if has { flags } else { 0 };
+        let peers = rdma::IBV_ACCESS_REMOTE_READ | rdma::IBV_ACCESS_REMOTE_WRITE;
+        rdma::IBV_ACCESS_LOCAL_WRITE
+            | right(self.windows, rdma::IBV_ACCESS_MW_BIND)
+            | right(self.exposed, peers)
+            | right(self.sink, rdma::IBV_ACCESS_REMOTE_WRITE)
     }
 }
 
@@ -95,5 +96,31 @@ impl Drop for Region {
         // SAFETY: made here, and destroyed once; windows on it are gone before, as `Objects` says.
         let returned = unsafe { verbs.ibv_dereg_mr(self.raw.0) };
         super::note_destroyed("ibv_dereg_mr", returned);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_have_the_rights_that_are_said_and_no_other() {
+        let own = rdma::IBV_ACCESS_LOCAL_WRITE;
+        let none = Rights::default();
+        assert_eq!(none.flags(), own);
+        let windows = Rights {
+            windows: true,
+            ..none
+        };
+        assert_eq!(windows.flags(), own | rdma::IBV_ACCESS_MW_BIND);
+        let sink = Rights { sink: true, ..none };
+        assert_eq!(sink.flags(), own | rdma::IBV_ACCESS_REMOTE_WRITE);
+        let exposed = Rights {
+            exposed: true,
+            sink: true,
+            ..none
+        };
+        let peers = rdma::IBV_ACCESS_REMOTE_READ | rdma::IBV_ACCESS_REMOTE_WRITE;
+        assert_eq!(exposed.flags(), own | peers);
     }
 }

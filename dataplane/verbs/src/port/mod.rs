@@ -58,6 +58,9 @@
 //!   was opened with. It checks which connection uses it, and which key.
 //! - siw (kernel 6.12) lets be read what was registered to be written.
 //!
+//! And on iWARP devices but siw all of the arena is open to be written by a peer that is sent an RDMA
+//! Read, for the handle of where it goes is on the wire, and has to have that right.
+//!
 //! So on software RDMA a peer is to be trusted as far as with `expose = "arena"`. rxe's extended
 //! calls are not used: of rdma-core 44, `ibv_wr_set_sge_list` takes every element to be as long as the
 //! first, and `ibv_next_poll` ends the poll that `ibv_end_poll` then ends once more.

@@ -97,8 +97,31 @@ unsafe extern "C" fn modify(
 
 unsafe extern "C" fn post_send(
     pair: *mut rdma::ibv_qp,
-    mut list: *mut rdma::ibv_send_wr,
+    list: *mut rdma::ibv_send_wr,
     bad: *mut *mut rdma::ibv_send_wr,
+) -> libc::c_int {
+    let next = |request: &rdma::ibv_send_wr| request.next;
+    let hand_over = |books: &mut Books, number, request: &_| {
+        // SAFETY: its elements are what they say.
+        let taken = unsafe { take(request) };
+        books.post(number, taken);
+    };
+    // SAFETY: the caller's promise.
+    unsafe { post(pair, list, bad, next, hand_over) }
+}
+
+/// Hands over the requests of a list one by one, as many as the queue pair takes.
+///
+/// # Safety
+///
+/// `list` is a list of requests that ends, `next` says what follows in it, and `bad` is a place
+/// for the one that is not taken.
+unsafe fn post<R>(
+    pair: *mut rdma::ibv_qp,
+    mut list: *mut R,
+    bad: *mut *mut R,
+    next: impl Fn(&R) -> *mut R,
+    mut hand_over: impl FnMut(&mut Books, u32, &R),
 ) -> libc::c_int {
     // SAFETY: every queue pair of this context was made as a `PairObject`.
     let object = unsafe { &*pair.cast::<PairObject>() };
@@ -111,17 +134,15 @@ unsafe extern "C" fn post_send(
         if let Some((first, errno)) = refusal
             && posted == first
         {
-            // SAFETY: the caller's place.
+            // SAFETY: the caller's promise.
             unsafe { *bad = list };
             return errno;
         }
-        // SAFETY: a list of requests that ends.
+        // SAFETY: the caller's promise.
         let request = unsafe { &*list };
-        // SAFETY: its elements are what they say.
-        let taken = unsafe { take(request) };
-        books.post(number, taken);
+        hand_over(&mut books, number, request);
         posted += 1;
-        list = request.next;
+        list = next(request);
     }
     0
 }
@@ -199,26 +220,11 @@ unsafe fn take(request: &rdma::ibv_send_wr) -> Taken {
 
 unsafe extern "C" fn post_receive(
     pair: *mut rdma::ibv_qp,
-    mut list: *mut rdma::ibv_recv_wr,
+    list: *mut rdma::ibv_recv_wr,
     bad: *mut *mut rdma::ibv_recv_wr,
 ) -> libc::c_int {
-    // SAFETY: every queue pair of this context was made as a `PairObject`.
-    let object = unsafe { &*pair.cast::<PairObject>() };
-    let number = object.pair.qp_num;
-    let mut books = object.books.borrow_mut();
-    let refusal = books.pairs[number as usize].refusal.take();
-    books.pairs[number as usize].lists += 1;
-    let mut posted = 0;
-    while !list.is_null() {
-        if let Some((first, errno)) = refusal
-            && posted == first
-        {
-            // SAFETY: the caller's place.
-            unsafe { *bad = list };
-            return errno;
-        }
-        // SAFETY: a list of requests that ends.
-        let request = unsafe { &*list };
+    let next = |request: &rdma::ibv_recv_wr| request.next;
+    let hand_over = |books: &mut Books, number, request: &rdma::ibv_recv_wr| {
         let mut receive = Receive {
             ticket: request.wr_id,
             address: 0,
@@ -230,8 +236,7 @@ unsafe extern "C" fn post_receive(
             (receive.address, receive.room) = (element.addr, element.length);
         }
         books.receive(number, receive);
-        posted += 1;
-        list = request.next;
-    }
-    0
+    };
+    // SAFETY: the caller's promise.
+    unsafe { post(pair, list, bad, next, hand_over) }
 }

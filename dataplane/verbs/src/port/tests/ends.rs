@@ -81,29 +81,18 @@ fn nothing_outstanding_ends_at_once_and_flushes_receives() {
 #[test]
 fn a_failure_is_told_at_its_request_and_flushes_the_rest() {
     let mut t = Two::new();
-    let good =
-        t.b.port
-            .expose(t.qb, span(0, 100), Access::Write)
-            .expect("free");
+    let good = t.open(span(0, 100), Access::Write);
     t.b.port.ring();
     let bad = Segment {
         handle: Handle(good.handle.0 ^ 1),
         ..good
     };
     t.a.receive(t.qa, span(0, 8), 9).expect("room");
-    t.a.port
-        .write(t.qa, span(0, 8), good, WorkId(1))
-        .expect("room");
-    t.a.port
-        .write(t.qa, span(0, 8), bad, WorkId(2))
-        .expect("room");
-    t.a.port
-        .write(t.qa, span(0, 8), good, WorkId(3))
-        .expect("room");
+    t.a.write(t.qa, span(0, 8), good, 1).expect("room");
+    t.a.write(t.qa, span(0, 8), bad, 2).expect("room");
+    t.a.write(t.qa, span(0, 8), good, 3).expect("room");
     t.a.port.ring();
-    t.a.port
-        .write(t.qa, span(0, 8), good, WorkId(4))
-        .expect("room");
+    t.a.write(t.qa, span(0, 8), good, 4).expect("room");
     t.a.receive(t.qa, span(0, 8), 10).expect("room");
     let told = {
         let mut told = Vec::new();
@@ -256,9 +245,7 @@ fn a_port_has_so_many_places() {
     for n in 1..PAIRS {
         t.a.adopt(&mut t.device, n);
     }
-    let (_, rail) = t.device.pair(0);
-    let books = Books::new(SEND_DEPTH, RECEIVE_DEPTH);
-    let endpoint = Endpoint::stand_in(ConnectionId(99), rail, books, INLINE);
+    let endpoint = t.stranger();
     assert_eq!(t.a.port.adopt(endpoint, Token(99)), Err(Refused::Busy));
 }
 
@@ -293,9 +280,7 @@ fn a_device_that_is_gone_is_flushed_without_it() {
         Ok(Posted::Done)
     );
     t.a.port.destroy(t.qa);
-    let (_, rail) = t.device.pair(0);
-    let books = Books::new(SEND_DEPTH, RECEIVE_DEPTH);
-    let endpoint = Endpoint::stand_in(ConnectionId(99), rail, books, INLINE);
+    let endpoint = t.stranger();
     assert_eq!(t.a.port.adopt(endpoint, Token(99)), Err(Refused::Broken));
 }
 
@@ -305,10 +290,7 @@ fn a_device_that_is_gone_is_flushed_without_it() {
 fn memory_comes_back_only_when_nothing_reaches_it_any_more() {
     let mut t = Two::new();
     let (_, idle) = t.more((3, 4));
-    let open =
-        t.b.port
-            .expose(t.qb, span(4096, 8), Access::Write)
-            .expect("free");
+    let open = t.open(span(4096, 8), Access::Write);
     t.b.receive(t.qb, span(0, 8), 1).expect("room");
     t.b.port.ring();
     t.b.outlet.tell(Notice::Gone);

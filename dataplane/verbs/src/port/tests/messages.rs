@@ -155,17 +155,9 @@ fn what_cannot_be_sent_ever_is_said_so() {
         offset: 0,
     };
     let long = span(0, 1 << 17);
-    assert_eq!(
-        t.a.port.write(t.qa, long, to, WorkId(0)),
-        Err(Refused::Unsupported)
-    );
-    assert_eq!(
-        t.a.port.read(t.qa, long, to, WorkId(0)),
-        Err(Refused::Unsupported)
-    );
-    let short =
-        t.a.port
-            .read(t.qa, span(0, 8), Segment { length: 9, ..to }, WorkId(0));
+    assert_eq!(t.a.write(t.qa, long, to, 0), Err(Refused::Unsupported));
+    assert_eq!(t.a.read(t.qa, long, to, 0), Err(Refused::Unsupported));
+    let short = t.a.read(t.qa, span(0, 8), Segment { length: 9, ..to }, 0);
     assert_eq!(short, Err(Refused::Unsupported));
     assert_eq!(t.a.outcomes(), []);
     assert_eq!(t.device.posted(t.na), [], "nothing of it happened");
@@ -211,24 +203,15 @@ fn a_full_send_queue_is_busy_and_room_is_told() {
 fn writes_are_told_when_the_last_of_their_run_is_done() {
     let mut t = Two::new();
     t.b.receive(t.qb, span(0, 100), 1).expect("room");
-    let to =
-        t.b.port
-            .expose(t.qb, span(4096, 100), Access::Write)
-            .expect("free");
+    let to = t.open(span(4096, 100), Access::Write);
     t.b.port.ring();
     t.a.put(span(0, 10), b"0123456789");
     let part = Segment {
         offset: to.offset + 50,
         ..to
     };
-    assert_eq!(
-        t.a.port.write(t.qa, span(0, 10), to, WorkId(1)),
-        Ok(Posted::Pending)
-    );
-    assert_eq!(
-        t.a.port.write(t.qa, span(5, 5), part, WorkId(2)),
-        Ok(Posted::Pending)
-    );
+    assert_eq!(t.a.write(t.qa, span(0, 10), to, 1), Ok(Posted::Pending));
+    assert_eq!(t.a.write(t.qa, span(5, 5), part, 2), Ok(Posted::Pending));
     assert_eq!(t.a.send(t.qa, b"reply", 3), Ok(Posted::Done));
     assert_eq!(t.a.outcomes(), [(1, Outcome::Done), (2, Outcome::Done)]);
     let write = (rdma::IBV_WR_RDMA_WRITE, false);
@@ -244,20 +227,11 @@ fn writes_are_told_when_the_last_of_their_run_is_done() {
 fn a_read_brings_what_is_there_and_is_told_by_itself() {
     let mut t = Two::new();
     t.b.put(span(4096, 10), b"0123456789");
-    let from =
-        t.b.port
-            .expose(t.qb, span(4096, 10), Access::Read)
-            .expect("free");
+    let from = t.open(span(4096, 10), Access::Read);
     t.b.port.ring();
     let first = Segment { length: 4, ..from };
-    assert_eq!(
-        t.a.port.read(t.qa, span(0, 10), from, WorkId(1)),
-        Ok(Posted::Pending)
-    );
-    assert_eq!(
-        t.a.port.read(t.qa, span(20, 9), first, WorkId(2)),
-        Ok(Posted::Pending)
-    );
+    assert_eq!(t.a.read(t.qa, span(0, 10), from, 1), Ok(Posted::Pending));
+    assert_eq!(t.a.read(t.qa, span(20, 9), first, 2), Ok(Posted::Pending));
     assert_eq!(t.a.outcomes(), [(1, Outcome::Done), (2, Outcome::Done)]);
     assert_eq!(t.device.posted(t.na), [(rdma::IBV_WR_RDMA_READ, true); 2]);
     assert_eq!(t.a.see(span(0, 10)), b"0123456789");

@@ -112,6 +112,26 @@ impl Node {
             .send(qp, &[Octets::Bytes(octets)], None, WorkId(id))
     }
 
+    fn write(
+        &mut self,
+        qp: QueuePair,
+        from: Span,
+        to: Segment,
+        id: u64,
+    ) -> Result<Posted, Refused> {
+        self.port.write(qp, from, to, WorkId(id))
+    }
+
+    fn read(
+        &mut self,
+        qp: QueuePair,
+        into: Span,
+        from: Segment,
+        id: u64,
+    ) -> Result<Posted, Refused> {
+        self.port.read(qp, into, from, WorkId(id))
+    }
+
     fn put(&self, at: Span, octets: &[u8]) {
         poller::tests::fill(&self.arena, at, octets);
     }
@@ -199,6 +219,19 @@ impl Two {
         let (nb, qb) = self.b.adopt(&mut self.device, tokens.1);
         self.device.connect(na, nb);
         (qa, qb)
+    }
+
+    /// Memory of `b`'s that is open to `a`.
+    fn open(&mut self, memory: Span, access: Access) -> Segment {
+        let exposed = self.b.port.expose(self.qb, memory, access);
+        exposed.expect("a window is free")
+    }
+
+    /// An endpoint that neither port has.
+    fn stranger(&mut self) -> Endpoint {
+        let (_, rail) = self.device.pair(0);
+        let books = Books::new(SEND_DEPTH, RECEIVE_DEPTH);
+        Endpoint::stand_in(ConnectionId(99), rail, books, INLINE)
     }
 
     /// Control notices that `b`'s connection is lost.

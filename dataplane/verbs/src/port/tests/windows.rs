@@ -40,9 +40,7 @@ fn a_retired_window_is_closed_and_told() {
     assert_eq!(again, Err(Refused::Broken), "once");
     assert_eq!(t.b.outcomes(), [(5, Outcome::Done)]);
     assert_eq!(t.device.bound(), 0);
-    t.a.port
-        .write(t.qa, span(0, 8), to, WorkId(1))
-        .expect("room");
+    t.a.write(t.qa, span(0, 8), to, 1).expect("room");
     let failed = Outcome::Failed(WorkError::RemoteAccess);
     assert_eq!(t.a.outcomes(), [(1, failed), (0, Outcome::Disconnected)]);
 }
@@ -53,7 +51,7 @@ fn long_writes_are_signalled_where_they_have_to_be() {
     let mut t = Two::new();
     t.b.receive(t.qb, span(0, 100), 1).expect("room");
     let whole = span(8192, 2 * LAZY_BYTES);
-    let to = t.b.port.expose(t.qb, whole, Access::Write).expect("free");
+    let to = t.open(whole, Access::Write);
     assert_eq!(t.b.outcomes(), []);
     for len in [LAZY_BYTES - 1, LAZY_BYTES] {
         let written = t.a.port.write(t.qa, span(0, len), to, WorkId(len.into()));

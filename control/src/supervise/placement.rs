@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use rpcrdma_fabric::connect::Device;
+pub(super) use rpcrdma_fabric::numa::node_of_processor as node_of;
 
 /// The name of the device of each processor's lcore. Devices come in turn, so that each is
 /// polled where there are lcores enough; of those whose turn it is, one at the processor's own
@@ -38,16 +39,6 @@ pub(super) fn unpolled<'d>(devices: &'d [Device], placed: &[String]) -> Vec<&'d 
     names
         .filter(|&name| placed.iter().all(|polled| polled != name))
         .collect()
-}
-
-/// The NUMA node of a processor, where the system says.
-pub(super) fn node_of(processor: usize) -> Option<u32> {
-    let entries = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{processor}")).ok()?;
-    let name =
-        |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
-    entries
-        .filter_map(name)
-        .find_map(|name| name.strip_prefix("node")?.parse().ok())
 }
 
 #[cfg(test)]

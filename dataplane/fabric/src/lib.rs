@@ -24,6 +24,7 @@ pub mod connect;
 pub mod floor;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod mapping;
+pub mod numa;
 pub mod pool;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 pub mod short;

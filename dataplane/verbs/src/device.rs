@@ -20,4 +20,4 @@ pub(crate) use met::Met;
 pub(crate) use news::{News, next};
 pub(crate) use query::limits;
 pub(crate) use survey::links;
-pub(crate) use sysfs::{node, node_of_processor};
+pub(crate) use sysfs::node;

@@ -18,16 +18,6 @@ fn read_node(file: &Path) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// The NUMA node of a processor.
-pub(crate) fn node_of_processor(processor: usize) -> Option<u32> {
-    let folder = format!("/sys/devices/system/cpu/cpu{processor}");
-    let entries = fs::read_dir(folder).ok()?;
-    entries.flatten().find_map(|entry| {
-        let name = entry.file_name();
-        name.to_str()?.strip_prefix("node")?.parse().ok()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

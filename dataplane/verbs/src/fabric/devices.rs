@@ -22,6 +22,7 @@ use crate::error::{Error, Fault};
 use crate::object::{Context, Device, Region, Rights};
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{self, DeviceChange, Event, PortId};
+use rpcrdma_fabric::numa;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
@@ -140,7 +141,7 @@ impl VerbsFabric {
         name: Option<&str>,
         processor: Option<usize>,
     ) -> Result<&Known, Error> {
-        let node = processor.and_then(device::node_of_processor);
+        let node = processor.and_then(numa::node_of_processor);
         let wanted =
             |known: &&Known| !known.gone && name.is_none_or(|name| name == known.device.name());
         let rank = |known: &&Known| {

@@ -6,7 +6,7 @@
 //! receives of a connection    = credits + backward_credits + 2
 //!     one for each Call or Reply that may arrive, forward and backward; one beyond the grant
 //!     for control messages (V2-13), and one that is being refilled while its message is read
-//! octets of a connection      = receives x pooled(inline_bytes)
+//! octets of a connection      = receives x pooled(inline_bytes_max)
 //!     at most, with all its credits; at least, with credits_min of them
 //! octets of all connections   = connections_max x the dearest endpoint's octets of a connection,
 //!     with all credits where the memory allows; where it does not, what it allows (3 of 4 parts
@@ -145,7 +145,7 @@ pub(crate) fn cost(name: &str, transport: &Transport) -> Cost {
     let receives = slots.saturating_add(CONTROL_RECEIVES.into());
     let spared = transport.credits.saturating_sub(transport.credits_min);
     let least_receives = receives.saturating_sub(spared.into());
-    let receive_bytes = pooled(transport.inline_bytes.into()).unwrap_or(u64::MAX);
+    let receive_bytes = pooled(transport.inline_bytes_max.into()).unwrap_or(u64::MAX);
     Cost {
         name: name.to_owned(),
         receives,
@@ -175,7 +175,10 @@ pub(crate) fn of(plan: &Plan) -> Budget {
         false => u64::from(SOURCE_BYTES),
     };
     // Two messages of each connection are on their way out, from memory of the port's own.
-    let message_bytes = plan.transports().map(|it| u64::from(it.inline_bytes)).max();
+    let message_bytes = plan
+        .transports()
+        .map(|it| u64::from(it.inline_bytes_max))
+        .max();
     let sending_bytes = 2 * message_bytes.unwrap_or(0).max(1024) * connections * lcores;
     let pinned = endpoints(plan).any(|(_, fabric, _)| fabric.locks_memory());
     let memory_bytes = plan.runtime.memory_bytes;

@@ -9,6 +9,8 @@ mod memory;
 mod sockets;
 mod transport;
 
+pub(crate) use transport::VERSION_TWO_INLINE;
+
 use crate::Machine;
 use crate::error::{Origin, Problems};
 use crate::file::File;

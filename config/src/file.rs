@@ -7,7 +7,8 @@ use crate::allow::{Networks, Peers};
 use crate::error::Origin;
 use crate::form::{self, Lcores};
 use crate::plan::{
-    BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Programs, SourcePort, Upstream,
+    BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Log, Programs, SourcePort,
+    Upstream,
 };
 use crate::schema as key;
 use crate::section::{At, Section};
@@ -87,6 +88,7 @@ pub(crate) struct Runtime {
     pub(crate) hugepages: Maybe<Hugepages>,
     pub(crate) connections: Maybe<u32>,
     pub(crate) drain_timeout: Maybe<u32>,
+    pub(crate) log: Maybe<Log>,
 }
 
 impl Runtime {
@@ -106,6 +108,7 @@ impl Runtime {
             hugepages: table.and_then(|table| table.word(&key::HUGEPAGES)),
             connections: integer(&key::CONNECTIONS),
             drain_timeout: integer(&key::DRAIN),
+            log: table.and_then(|table| table.word(&key::LOG)),
         }
     }
 }
@@ -130,6 +133,7 @@ impl Metrics {
 pub(crate) struct Transport {
     pub(crate) version_max: Maybe<u32>,
     pub(crate) inline: Maybe<u32>,
+    pub(crate) inline_max: Maybe<u32>,
     pub(crate) credits: Maybe<u32>,
     pub(crate) credits_min: Maybe<u32>,
     pub(crate) backward: Maybe<Backward>,
@@ -151,6 +155,7 @@ impl Transport {
         Transport {
             version_max: table.integer(&key::VERSION_MAX),
             inline: table.integer(&key::INLINE),
+            inline_max: table.integer(&key::INLINE_MAX),
             credits: table.integer(&key::CREDITS),
             credits_min: table.integer(&key::CREDITS_MIN),
             backward: table.word(&key::BACKWARD),
@@ -172,6 +177,7 @@ impl Transport {
         Transport {
             version_max: first(&self.version_max, &base.version_max),
             inline: first(&self.inline, &base.inline),
+            inline_max: first(&self.inline_max, &base.inline_max),
             credits: first(&self.credits, &base.credits),
             credits_min: first(&self.credits_min, &base.credits_min),
             backward: first(&self.backward, &base.backward),

@@ -36,6 +36,7 @@ pub mod plan;
 mod print;
 mod reading;
 mod reference;
+pub mod reload;
 mod resolve;
 mod schema;
 mod section;

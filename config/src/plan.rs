@@ -82,6 +82,21 @@ pub struct Runtime {
     pub connections_max: u32,
     /// After SIGTERM, calls in flight get this long to be answered.
     pub drain_timeout: Duration,
+    /// Least severe events that are logged, where the command line does not say.
+    pub log: Log,
+}
+
+/// Least severe events that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// What went wrong.
+    Error,
+    /// What may go wrong.
+    Warn,
+    /// What happens.
+    Info,
+    /// Each connection.
+    Debug,
 }
 
 /// What an lcore does without work.
@@ -395,9 +410,12 @@ pub enum VersionMax {
 pub struct Transport {
     /// The highest version to speak.
     pub version_max: VersionMax,
-    /// Size of each posted receive, octets: RBSIZ in version two, the receive size of RFC 8797
-    /// in version one. At least 4096 with version two.
+    /// The longest message that a peer may Send, octets: RBSIZ in version two, the receive size
+    /// of RFC 8797 in version one. At least 4096 with version two.
     pub inline_bytes: u32,
+    /// Size of each posted receive, octets: what `inline_bytes` can be raised to while this runs,
+    /// and what a peer can ask for (V2-21). At least `inline_bytes`.
+    pub inline_bytes_max: u32,
     /// Calls in flight, forward: the most granted as responder, the most asked for as requester.
     pub credits: u16,
     /// How few of them a connection is given when there are more connections than the memory

@@ -49,6 +49,7 @@ impl Plan {
             "drain",
             format!("{} after SIGTERM", time(runtime.drain_timeout)),
         );
+        sheet.row("log", format!("{} and worse", runtime.log.name()));
         let metrics = self
             .metrics
             .map(|metrics| format!("HTTP {}", tcp(metrics.address)));
@@ -252,7 +253,13 @@ fn print_transport(sheet: &mut Sheet, it: &Transport, short: bool) {
         ),
     };
     sheet.row("version", versions);
-    sheet.row("inline", format!("{} octets", it.inline_bytes));
+    let inline = match it.inline_bytes_max {
+        most if most > it.inline_bytes => {
+            format!("{} octets, up to {most} while it runs", it.inline_bytes)
+        }
+        _ => format!("{} octets", it.inline_bytes),
+    };
+    sheet.row("inline", inline);
     let backward = match it.backward {
         Backward::None => "none backward".to_owned(),
         kind => format!("{} backward ({})", it.backward_credits, kind.name()),

@@ -56,6 +56,7 @@ fn runtime(it: &file::Runtime, machine: &Machine) -> Runtime {
         hugepages: word(&it.hugepages, &key::HUGEPAGES),
         connections_max: number(&it.connections, &key::CONNECTIONS),
         drain_timeout: seconds(&it.drain_timeout, &key::DRAIN),
+        log: word(&it.log, &key::LOG),
     }
 }
 
@@ -171,12 +172,16 @@ pub(crate) fn transport(own: &file::Transport, base: &file::Transport) -> Transp
     let it = own.over(base);
     let backward = word(&it.backward, &key::BACKWARD);
     let credits = small(&it.credits, &key::CREDITS);
+    let inline_bytes = number(&it.inline, &key::INLINE);
     Transport {
         version_max: match number(&it.version_max, &key::VERSION_MAX) {
             1 => VersionMax::One,
             _ => VersionMax::Two,
         },
-        inline_bytes: number(&it.inline, &key::INLINE),
+        inline_bytes,
+        inline_bytes_max: value(&it.inline_max)
+            .unwrap_or(inline_bytes)
+            .max(inline_bytes),
         credits,
         credits_min: small(&it.credits_min, &key::CREDITS_MIN).min(credits),
         backward,

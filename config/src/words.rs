@@ -1,6 +1,6 @@
 //! Values that are one of a few words.
 
-use crate::plan::{Backward, Expose, Hugepages, SourcePort};
+use crate::plan::{Backward, Expose, Hugepages, Log, SourcePort};
 
 /// A value that is one of a few words.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -39,6 +39,15 @@ pub(crate) enum IdleWord {
 impl Word for IdleWord {
     const WORDS: &'static [(&'static str, Self)] =
         &[("spin", IdleWord::Spin), ("adaptive", IdleWord::Adaptive)];
+}
+
+impl Word for Log {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("error", Log::Error),
+        ("warn", Log::Warn),
+        ("info", Log::Info),
+        ("debug", Log::Debug),
+    ];
 }
 
 impl Word for Hugepages {

@@ -40,6 +40,7 @@ fn each_plan_prints_as_recorded() {
         "every-key",
         "verbs-front",
         "verbs-back",
+        "resizable",
     ] {
         let example = home.join("examples").join(name).with_extension("toml");
         let plan = load(&example, &machine).unwrap_or_else(|error| panic!("{error}"));

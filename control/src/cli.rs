@@ -22,9 +22,9 @@ Examples:
   rpcrdmad devices                     is there RDMA here?"
 )]
 pub struct Cli {
-    /// Least severe events to log on standard error.
-    #[arg(long, global = true, value_enum, default_value_t = Level::Info, value_name = "LEVEL")]
-    pub log: Level,
+    /// Least severe events to log on standard error [default: what runtime.log says, or info]
+    #[arg(long, global = true, value_enum, value_name = "LEVEL")]
+    pub log: Option<Level>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -57,7 +57,8 @@ Without --config the appliance is complete in itself: an NFSv3 server for a dire
 it, a back before that, joined by the memory fabric. It prints the address to point an NFS client at.
 
 The first SIGTERM or Ctrl-C drains: calls in flight are answered, new ones are not taken. A second one
-ends it at once.
+ends it at once. SIGHUP has the configuration file read again: what can change without a restart does, the
+rest is named in the log, and a file with a problem changes nothing.
 
 Examples:
   rpcrdmad run                               an empty scratch directory, removed at the end

@@ -137,6 +137,13 @@ impl Listeners {
         self.doors.get(door.0)?.listener.local_addr().ok()
     }
 
+    /// Clients that come to a door from now on are judged by this list.
+    pub fn allow(&mut self, door: DoorId, allow: &Networks) {
+        if let Some(door) = self.doors.get_mut(door.0) {
+            door.policy.allow.clone_from(allow);
+        }
+    }
+
     /// What happened at a door.
     #[must_use]
     pub fn counters(&self, door: DoorId) -> DoorCounters {

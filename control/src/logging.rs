@@ -3,30 +3,37 @@
 //! Nothing is logged for a message: lcores count. What peers can cause, as connections refused,
 //! goes through [`Complaints`], so that nobody fills a disk from afar.
 
+use rpcrdma_config::plan::Log;
 use std::fmt;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tracing::warn;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, fmt as layer};
+use tracing_subscriber::{Layer, Registry, fmt as layer};
 
 /// Lines that wait to be written.
 const QUEUED: usize = 4096;
+
+/// What the level can be changed by, where the command line does not fix it.
+static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
 /// The thread that writes the lines; dropped, it writes those that are left, for a second at
 /// most.
 #[must_use = "lines are written while this is there"]
 pub struct Lines(#[expect(dead_code, reason = "is dropped, never looked at")] WorkerGuard);
 
-/// Starts logging events of `level` and above. Where the lines go to the journal, which has its
-/// own clock, they carry no time. Called once, by `main`.
+/// Starts logging events of `level` and above; without one, of what [`follow`] says, and till then
+/// of what happens. Where the lines go to the journal, which has its own clock, they carry no
+/// time. Called once, by `main`.
 ///
 /// A thread of its own writes, and lines that find its queue full are lost: a reader of standard
 /// error that reads no more must not hold up the control thread.
-pub fn start(level: LevelFilter) -> Lines {
+pub fn start(level: Option<LevelFilter>) -> Lines {
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(true)
         .buffered_lines_limit(QUEUED)
@@ -42,11 +49,30 @@ pub fn start(level: LevelFilter) -> Lines {
     } else {
         lines.boxed()
     };
+    let (filter, handle) = reload::Layer::new(targets(level.unwrap_or(LevelFilter::INFO)));
+    if level.is_none() {
+        // Nobody else starts it.
+        let _ = FILTER.set(handle);
+    }
     // Somebody else's subscriber, in a test: theirs, then.
     let _ = tracing_subscriber::registry()
-        .with(lines.with_filter(targets(level)))
+        .with(lines.with_filter(filter))
         .try_init();
     Lines(guard)
+}
+
+/// Logs what the configuration says from now on, unless the command line did.
+pub fn follow(level: Log) {
+    let level = match level {
+        Log::Error => LevelFilter::ERROR,
+        Log::Warn => LevelFilter::WARN,
+        Log::Info => LevelFilter::INFO,
+        Log::Debug => LevelFilter::DEBUG,
+    };
+    if let Some(filter) = FILTER.get() {
+        // It is there for as long as the process.
+        let _ = filter.reload(targets(level));
+    }
 }
 
 /// The embedded NFS server calls every refused call an error; clients cause those at will.

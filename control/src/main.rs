@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let _lines = logging::start(cli.log.into());
+    let _lines = logging::start(cli.log.map(Into::into));
     match command::execute(&cli) {
         Ok(code) => code,
         Err(error) => {

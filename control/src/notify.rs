@@ -8,6 +8,15 @@ pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
+/// The configuration is being read again; [`ready`] says that it was.
+pub fn reloading() {
+    // Units of type notify-reload want the time with it; a clock that fails is no reason to say
+    // nothing.
+    let now = NotifyState::monotonic_usec_now().ok();
+    let state: Vec<_> = [NotifyState::Reloading].into_iter().chain(now).collect();
+    tell(&state);
+}
+
 /// One line for `systemctl status`.
 pub fn status(status: &str) {
     tell(&[NotifyState::Status(status)]);

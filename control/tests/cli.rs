@@ -50,7 +50,7 @@ fn text(octets: &[u8]) -> &str {
 struct Running {
     child: Child,
     socket: PathBuf,
-    _scratch: TempDir,
+    scratch: TempDir,
 }
 
 impl Running {
@@ -74,7 +74,7 @@ impl Running {
         let mut running = Self {
             child,
             socket,
-            _scratch: scratch,
+            scratch,
         };
         until("a status socket", || {
             let ended = running.child.try_wait().expect("a child");
@@ -99,6 +99,22 @@ impl Running {
 
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// Has it read this configuration, and waits until it has.
+    fn reread(&self, configuration: &str) -> Document {
+        let tried = |it: &Document| it.reloads.taken + it.reloads.refused;
+        let before = tried(&self.status().expect("it runs"));
+        std::fs::write(self.file(), configuration).expect("a file");
+        kill_process(self.pid(), Signal::HUP).expect("it runs");
+        until("a configuration read again", || {
+            self.status().filter(|it| tried(it) > before)
+        })
+    }
+
+    /// Its configuration.
+    fn file(&self) -> PathBuf {
+        self.scratch.path().join("appliance.toml")
     }
 
     fn terminate(&self) {
@@ -405,6 +421,53 @@ fn a_second_signal_ends_at_once() {
     running.terminate();
     assert_eq!(client.record(), None, "no answer");
     assert_eq!(running.end().status.code(), Some(0));
+}
+
+/// SIGHUP: a wrong file is told all that is wrong, and changes nothing; of a right one that is taken
+/// which can be, and the rest is named.
+#[test]
+fn sighup_has_the_file_read_again() {
+    let server = Server::new();
+    let right = gateways(server.address());
+    let running = Running::start(&right);
+    let mut client = Stream::to(running.back());
+    client.send(&nfs_null(1));
+    let mut backend = server.accept();
+    assert_eq!(backend.record(), Some(nfs_null(1)));
+
+    let refused = running.reread(&format!("{right}[transport]\ncredit = 4\n"));
+    let problem = refused.reloads.last_refusal.expect("one problem");
+    let place = format!("{}:16:1: transport.credit = 4: ", path(&running.file()));
+    assert!(problem.starts_with(&place), "{problem}");
+
+    let more = "[transport]\ncredits = 8\n[runtime]\nlog = 'error'\n";
+    let changed = right.replace("[runtime]\n", more).replace("= 32", "= 64");
+    let taken = running.reread(&changed).reloads;
+    assert_eq!(
+        (taken.taken, taken.refused, taken.last_refusal),
+        (1, 1, None)
+    );
+    assert_eq!(taken.restart, ["runtime.memory_mib"]);
+
+    backend.send(&success(1));
+    assert_eq!(client.record(), Some(success(1)));
+    client.close();
+    running.terminate();
+    let said = running.end();
+    assert_eq!(said.status.code(), Some(0));
+    let log = text(&said.stderr);
+    for line in [
+        "configuration refused",
+        &place,
+        "front nfs: transport.credits 64 -> 8; back back: ",
+        "takes a restart: runtime.memory_mib",
+    ] {
+        assert!(log.contains(line), "{line} in\n{log}");
+    }
+    assert!(
+        !log.contains("draining"),
+        "logged as little as it says:\n{log}"
+    );
 }
 
 /// Without a file it serves a scratch directory, says how to reach it, and removes it at the end.

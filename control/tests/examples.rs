@@ -109,6 +109,7 @@ fn no_example_is_left_out() {
         "every-key.toml",
         "minimal.toml",
         "nfs-server.toml",
+        "resizable.toml",
         "service.toml",
         "verbs-back.toml",
         "verbs-front.toml",
@@ -159,6 +160,23 @@ fn nfs_server() {
         assert_eq!(nfs.record(), Some(call(XID, 100_227, 3, 0)));
         nfs.send(&success(XID));
         assert_eq!(client.record(), Some(success(XID)));
+    });
+}
+
+#[test]
+fn resizable() {
+    run("resizable.toml", |client, server, appliance| {
+        let _backend = is_passed_on(client, server, NFS);
+        let state = appliance.state();
+        let connections = state.0.lcores.iter().flat_map(|lcore| &lcore.connections);
+        let sizes: Vec<_> = connections
+            .map(|it| (it.send_bytes, it.receive_bytes))
+            .collect();
+        assert_eq!(
+            sizes,
+            [(4096, 4096); 2],
+            "what is announced, not what is posted"
+        );
     });
 }
 

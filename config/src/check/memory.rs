@@ -50,6 +50,7 @@ fn culprit(file: &File) -> Origin {
         [
             &it.credits_min,
             &it.inline,
+            &it.inline_max,
             &it.limits.call,
             &it.limits.reply,
         ]

@@ -6,7 +6,7 @@ use crate::plan::{Backward, VersionMax};
 use crate::resolve;
 
 /// The inline size that version two promises before any property speaks of it.
-const VERSION_TWO_INLINE: u32 = 4096;
+pub(crate) const VERSION_TWO_INLINE: u32 = 4096;
 
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
     let base = &file.transport;
@@ -25,6 +25,7 @@ pub(super) fn check(file: &File, problems: &Problems<'_>) {
 /// One endpoint's table over the common one.
 fn table(own: &Transport, base: &Transport, problems: &Problems<'_>) {
     inline(own, base, problems);
+    raised(own, base, problems);
     unbound(own, base, problems);
     backward(own, problems);
 }
@@ -46,6 +47,24 @@ fn inline(own: &Transport, base: &Transport, problems: &Problems<'_>) {
             format!("set inline_bytes to at least {VERSION_TWO_INLINE}, or version_max to 1");
         problems.add(&at.origin, what, remedy);
     }
+}
+
+/// What is announced has to fit the receives.
+fn raised(own: &Transport, base: &Transport, problems: &Problems<'_>) {
+    let it = own.over(base);
+    let (Some(inline), Some(most)) = (&it.inline, &it.inline_max) else {
+        return;
+    };
+    if inline.value <= most.value {
+        return;
+    }
+    let here = own.inline.as_ref().or(own.inline_max.as_ref());
+    let what = format!(
+        "inline_bytes ({}) is more than inline_bytes_max ({}) admits",
+        inline.value, most.value
+    );
+    let origin = &here.unwrap_or(most).origin;
+    problems.add(origin, what, "lower the one or raise the other");
 }
 
 fn unbound(own: &Transport, base: &Transport, problems: &Problems<'_>) {

@@ -1,7 +1,7 @@
 //! The tables that concern the appliance as a whole.
 
 use super::{Key, Table, flag, form, integer, table, word};
-use crate::plan::Hugepages;
+use crate::plan::{Hugepages, Log};
 use crate::words::IdleWord;
 
 pub(crate) static RUNTIME_TABLE: Key = table(&RUNTIME);
@@ -16,6 +16,7 @@ static RUNTIME: Table = Table {
         &HUGEPAGES,
         &CONNECTIONS,
         &DRAIN,
+        &LOG,
     ],
 };
 pub(crate) static LCORES: Key = form(
@@ -65,6 +66,11 @@ pub(crate) static DRAIN: Key = integer(
     10,
     "seconds",
     "After SIGTERM, how long calls in flight have to be answered before their connections close.",
+);
+pub(crate) static LOG: Key = word::<Log>(
+    "log",
+    "info",
+    "Least severe events that are logged, unless `--log` says so.",
 );
 
 pub(crate) static METRICS_TABLE: Key = table(&METRICS);

@@ -14,6 +14,7 @@ static TRANSPORT: Table = Table {
     keys: &[
         &VERSION_MAX,
         &INLINE,
+        &INLINE_MAX,
         &CREDITS,
         &CREDITS_MIN,
         &BACKWARD,
@@ -43,8 +44,20 @@ pub(crate) static INLINE: Key = Key {
         default: 4096,
         unit: "octets, a multiple of 4",
     },
-    what: "Size of each posted receive, so the longest message a peer may Send. At least 4096 \
-           with version two.",
+    what: "The longest message that a peer may Send: what goes without chunks. At least 4096 with \
+           version two, where it can change while connections stand.",
+};
+pub(crate) static INLINE_MAX: Key = Key {
+    name: "inline_bytes_max",
+    kind: Kind::Integer {
+        min: 1024,
+        max: 65_536,
+        multiple: 4,
+        default: 4096,
+        unit: "octets, a multiple of 4",
+    },
+    what: "Size of each posted receive: what `inline_bytes` can be raised to without a restart, and \
+           what a peer can ask for. Where it is not given: as `inline_bytes`.",
 };
 pub(crate) static CREDITS: Key = integer(
     "credits",

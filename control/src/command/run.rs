@@ -5,14 +5,15 @@ use super::output::say;
 use super::{proof, rdma, this_machine};
 use crate::cli::Run;
 use crate::dpdk::Dpdk;
+use crate::logging;
 use crate::metrics::Metrics;
 use crate::selftest::{self, Progress, Report};
 use crate::signals::Signals;
 use crate::status::StatusSocket;
-use crate::supervise::{Board, Handle, Supervisor};
+use crate::supervise::{Board, Handle, Reread, Supervisor};
 use anyhow::{Context, Result, bail};
 use rpcrdma_config::plan::Fabric;
-use rpcrdma_config::{Plan, load};
+use rpcrdma_config::{Machine, Plan, load};
 use rpcrdma_fabric::connect;
 use rpcrdma_memory::MemoryFabric;
 use std::fmt::Write;
@@ -24,7 +25,8 @@ use std::thread::JoinHandle;
 use tempfile::TempDir;
 
 pub(super) fn run(options: &Run) -> Result<ExitCode> {
-    let (plan, scratch) = match plan(options)? {
+    let machine = this_machine()?;
+    let (plan, scratch) = match plan(options, &machine)? {
         Ok(planned) => planned,
         Err(error) => {
             eprintln!("{error}");
@@ -38,9 +40,11 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     // Before anything is started, so that no moment is left in which a signal kills.
     let signals = Signals::take_over().context("cannot handle signals")?;
     // Before all threads but its own, and until all memory of it is gone.
-    let dpdk = Dpdk::enter(&plan, &this_machine()?.cores)?;
+    let dpdk = Dpdk::enter(&plan, &machine.cores)?;
+    logging::follow(plan.runtime.log);
     let parts = Parts {
         options,
+        machine: &machine,
         plan: &plan,
         scratch: scratch.as_ref(),
         signals,
@@ -55,6 +59,7 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
 /// What an appliance is run with, on whichever fabric.
 struct Parts<'a> {
     options: &'a Run,
+    machine: &'a Machine,
     plan: &'a Plan,
     scratch: Option<&'a TempDir>,
     signals: Signals,
@@ -64,7 +69,10 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn run<F: connect::Fabric>(self, fabric: F) -> Result<ExitCode> {
         let (options, plan) = (self.options, self.plan);
-        let supervisor = Supervisor::start(plan.clone(), fabric)?;
+        let mut supervisor = Supervisor::start(plan.clone(), fabric)?;
+        if let Some(reread) = reread(options, self.machine) {
+            supervisor = supervisor.with_reread(reread);
+        }
         let doors = doors(plan, &supervisor.back_addresses());
         let handle = supervisor.handle();
         self.dpdk.publish(handle.board())?;
@@ -85,18 +93,20 @@ impl Parts<'_> {
 
 /// The plan, with what the command line says laid over it, and the scratch directory it serves
 /// if there is one. The inner error is the operator's, and says all that is wrong.
-fn plan(options: &Run) -> Result<Result<(Plan, Option<TempDir>), rpcrdma_config::Error>> {
-    let machine = this_machine()?;
+fn plan(
+    options: &Run,
+    machine: &Machine,
+) -> Result<Result<(Plan, Option<TempDir>), rpcrdma_config::Error>> {
     let mut scratch = None;
     let planned = match &options.config {
-        Some(file) => load(file, &machine),
+        Some(file) => load(file, machine),
         None => {
             let directory = match &options.export {
                 Some(directory) => std::path::absolute(directory)?,
                 None if options.print => std::env::temp_dir(),
                 None => scratch.insert(scratch_directory()?).path().to_owned(),
             };
-            rpcrdma_config::embedded(&directory, &machine)
+            rpcrdma_config::embedded(&directory, machine)
         }
     };
     let mut plan = match planned {
@@ -106,13 +116,29 @@ fn plan(options: &Run) -> Result<Result<(Plan, Option<TempDir>), rpcrdma_config:
     if let (Some(port), Some(back)) = (options.nfs_port, plan.backs.first_mut()) {
         back.listen.set_port(port);
     }
+    place_socket(options, &mut plan);
+    Ok(Ok((plan, scratch)))
+}
+
+/// The status socket, where the command line has a say.
+fn place_socket(options: &Run, plan: &mut Plan) {
     if let Some(path) = &options.socket {
         plan.status = Some(path.clone());
     } else if options.self_test {
         // It may run beside the appliance whose place that is.
         plan.status = None;
     }
-    Ok(Ok((plan, scratch)))
+}
+
+/// Reads the file again, where there is one, for the machine as it was at start.
+fn reread(options: &Run, machine: &Machine) -> Option<Reread> {
+    let file = options.config.clone()?;
+    let (options, machine) = (options.clone(), machine.clone());
+    Some(Box::new(move || {
+        let mut plan = load(&file, &machine).map_err(|error| error.to_string())?;
+        place_socket(&options, &mut plan);
+        Ok(plan)
+    }))
 }
 
 fn scratch_directory() -> Result<TempDir> {

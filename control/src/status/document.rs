@@ -28,6 +28,9 @@ pub struct Document {
     /// What those cannot do, and so was taken from the plan.
     #[serde(default)]
     pub clamps: Vec<Clamp>,
+    /// What came of configurations that were read again.
+    #[serde(default)]
+    pub reloads: Reloads,
     /// Its lcores.
     pub lcores: Vec<Lcore>,
     /// The last headers it refused, oldest first; at most [`REFUSED_HEADERS`].
@@ -121,6 +124,19 @@ pub struct Clamp {
     pub wanted: u64,
     /// What it is instead.
     pub given: u64,
+}
+
+/// What came of configurations that were read again while it ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloads {
+    /// How many were right.
+    pub taken: u64,
+    /// How many were refused.
+    pub refused: u64,
+    /// Why the last one was, if it was: a line for each problem.
+    pub last_refusal: Option<String>,
+    /// Keys that the last one that was right gives values which take a restart.
+    pub restart: Vec<String>,
 }
 
 /// One lcore.

@@ -14,6 +14,6 @@ mod tests;
 pub use client::{ask, parse};
 pub use document::{
     Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Memory, REFUSED_HEADERS,
-    RefusedHeader, Role, State,
+    RefusedHeader, Reloads, Role, State,
 };
 pub use server::{Occupied, StatusSocket};

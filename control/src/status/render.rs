@@ -26,6 +26,12 @@ impl fmt::Display for Document {
         for clamp in &self.clamps {
             writeln!(f, "{clamp}")?;
         }
+        if let Some(problems) = &self.reloads.last_refusal {
+            writeln!(f, "the configuration read last was refused:\n{problems}")?;
+        }
+        if !self.reloads.restart.is_empty() {
+            writeln!(f, "takes a restart: {}", self.reloads.restart.join("; "))?;
+        }
         lcores(f, &self.lcores)?;
         connections(f, &self.lcores)?;
         if !self.refused.is_empty() {

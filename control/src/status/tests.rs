@@ -53,6 +53,12 @@ fn document() -> Document {
             wanted: 64,
             given: 14,
         }],
+        reloads: Reloads {
+            taken: 1,
+            refused: 1,
+            last_refusal: Some("a.toml:3:1: x = 4: unknown key; remove it".into()),
+            restart: vec!["runtime.lcores".into(), "metrics".into()],
+        },
         lcores: vec![lcore],
         refused: vec![RefusedHeader::new(
             1,
@@ -156,6 +162,8 @@ fn where_nobody_answers_the_reason_is_said() {
 fn the_table_has_what_an_operator_looks_for() {
     let text = document().to_string();
     for expected in [
+        "refused:\na.toml:3:1: x = 4: unknown key",
+        "takes a restart: runtime.lcores; metrics",
         "rpcrdmad 0.1.0, process 42, serving for 3 h 2 min\n",
         "127.0.0.1:20490",
         "\ndevice mlx5_0: link down\n",

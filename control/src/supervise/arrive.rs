@@ -8,7 +8,6 @@ use crate::listen::{DoorId, Listeners, Policy};
 use anyhow::{Context, Result};
 use rpcrdma_config::Plan;
 use rpcrdma_config::allow::Peers;
-use rpcrdma_config::plan::Transport;
 use rpcrdma_engine::{Connection, Side};
 use rpcrdma_fabric::connect::{ConnectionId, Fabric, ListenerId, Peer};
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder, Session};
@@ -59,6 +58,16 @@ impl Doors {
             tcp: Some(tcp),
             fronts: plan.fronts.iter().map(setup::front).collect(),
         })
+    }
+
+    /// Clients that come from now on are judged by this plan.
+    pub(super) fn judge_by(&mut self, plan: &Plan) {
+        let Some(tcp) = &mut self.tcp else {
+            return;
+        };
+        for (back, door) in plan.backs.iter().zip((0..).map(DoorId)) {
+            tcp.allow(door, &back.allow);
+        }
     }
 
     /// No connection is taken any more.
@@ -144,6 +153,7 @@ impl<F: Fabric> Supervisor<F> {
             }
             _ => Role::Service(Service::new(self.cores[core].source, credits)),
         };
+        let engine = setup::engine(&transport, credits, Side::Server);
         let coming = Coming {
             core,
             connection,
@@ -154,8 +164,9 @@ impl<F: Fabric> Supervisor<F> {
             is_known: peer.ip().is_some(),
             client: None,
             place: None,
+            engine,
         };
-        let mut engine = Connection::new(setup::engine(&transport, credits, Side::Server));
+        let mut engine = Connection::new(engine);
         engine.set_suspects(&self.remembered.take_suspects(&peer.party()));
         let session = Session {
             connection: engine,
@@ -186,7 +197,7 @@ impl<F: Fabric> Supervisor<F> {
     /// Receives for a new connection.
     pub(super) fn grant(&mut self, core: usize, owner: Owner) -> Result<Grant, &'static str> {
         let cost = &self.plan.budget.endpoints[owner.place(&self.plan)];
-        let transport = transport_of(&self.plan, owner);
+        let transport = owner.transport(&self.plan);
         let grant = self.cores[core].grants.take(transport, cost);
         grant.ok_or("no seat is free on the lcore")
     }
@@ -198,13 +209,7 @@ impl<F: Fabric> Supervisor<F> {
         };
         let (owner, connection) = (seated.owner, seated.connection);
         let (core, seat) = (seated.core, seated.seat);
-        let transport = self.transport_of(owner);
-        let side = match owner {
-            Owner::Back(_) => Side::Client,
-            Owner::Front(_) | Owner::Service(_) => Side::Server,
-        };
-        let engine = setup::engine(transport, transport.credits, side);
-        let private_data = engine.private_data().emit();
+        let private_data = seated.private_data.emit();
         let asked = match owner {
             Owner::Back(_) => self.fabric.connect(connection, &private_data),
             Owner::Front(_) | Owner::Service(_) => self.fabric.accept(connection, &private_data),
@@ -214,10 +219,6 @@ impl<F: Fabric> Supervisor<F> {
                 .say(format_args!("connection {}: {error}", number.0));
             self.cores[core].tell(seat, SeatOrder::Fail);
         }
-    }
-
-    pub(super) fn transport_of(&self, owner: Owner) -> &Transport {
-        transport_of(&self.plan, owner)
     }
 
     /// Both sides may send.
@@ -234,7 +235,7 @@ impl<F: Fabric> Supervisor<F> {
         else {
             return;
         };
-        let patience = self.transport_of(owner).negotiate_timeout;
+        let patience = owner.transport(&self.plan).negotiate_timeout;
         let Some(seated) = self.sessions.established(connection) else {
             return;
         };
@@ -260,14 +261,6 @@ impl<F: Fabric> Supervisor<F> {
             let (core, seat) = (seated.core, seated.seat);
             self.cores[core].tell(seat, SeatOrder::Fail);
         }
-    }
-}
-
-fn transport_of(plan: &Plan, owner: Owner) -> &Transport {
-    match owner {
-        Owner::Front(index) => &plan.fronts[index].transport,
-        Owner::Back(index) => &plan.backs[index].transport,
-        Owner::Service(index) => &plan.services[index].transport,
     }
 }
 

@@ -27,6 +27,7 @@ pub struct Board {
     /// Editions asked for.
     wanted: AtomicU64,
     drain: AtomicBool,
+    reload: AtomicBool,
 }
 
 impl Board {
@@ -37,6 +38,7 @@ impl Board {
             changed: Condvar::new(),
             wanted: AtomicU64::new(0),
             drain: AtomicBool::new(false),
+            reload: AtomicBool::new(false),
         })
     }
 
@@ -82,6 +84,16 @@ impl Board {
     pub(super) fn ask_to_drain(&self) {
         self.drain.store(true, Ordering::Relaxed);
         self.bell.ring();
+    }
+
+    pub(super) fn ask_to_reload(&self) {
+        self.reload.store(true, Ordering::Relaxed);
+        self.bell.ring();
+    }
+
+    /// Somebody has asked since this was last called.
+    pub(super) fn takes_reload(&self) -> bool {
+        self.reload.swap(false, Ordering::Relaxed)
     }
 
     pub(super) fn wants_drain(&self) -> bool {

@@ -78,6 +78,7 @@ fn transport_to(name: &str, it: &mut Transport, least: &Capabilities, clamps: &m
     let longest = least.transfer_bytes;
     for (what, bytes) in [
         ("inline_bytes", &mut it.inline_bytes),
+        ("inline_bytes_max", &mut it.inline_bytes_max),
         ("limits.call_bytes", &mut it.limits.call_bytes),
         ("limits.reply_bytes", &mut it.limits.reply_bytes),
         ("unbound_reply_bytes", &mut it.unbound_reply_bytes),
@@ -192,11 +193,11 @@ mod tests {
     #[test]
     fn what_nothing_can_be_made_of_is_an_error() {
         assert!(clamp(&mut plan(""), &[]).is_err());
-        let stub = Capabilities {
+        let short = Capabilities {
             receive_depth: 2,
             ..ABLE
         };
-        assert!(clamp(&mut plan(""), &devices([stub])).is_err());
+        assert!(clamp(&mut plan(""), &devices([short])).is_err());
         let bare = Capabilities { windows: 0, ..ABLE };
         assert!(clamp(&mut plan(""), &devices([bare])).is_ok());
         let back = "[[back]]\nname = 'b'\nlisten = '127.0.0.1:0'\nupstream = 's'\n";

@@ -210,7 +210,9 @@ fn port_wanted(plan: &Plan, device: &str, processor: usize) -> PortWanted {
         u32::from(transport.credits) + u32::from(transport.backward_credits) + CONTROL_RECEIVES
     };
     let receive_depth = plan.transports().map(receives).max().unwrap_or(1);
-    let inline_bytes = plan.transports().map(|transport| transport.inline_bytes);
+    let inline_bytes = plan
+        .transports()
+        .map(|transport| transport.inline_bytes_max);
     let connections = plan.runtime.connections_max;
     // Two exposures for each Call in flight: a result and a Reply, or an argument and a Reply. Who
     // serves Calls exposes nothing but for Calls backward.

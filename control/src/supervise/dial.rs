@@ -2,10 +2,10 @@
 
 use super::seated::{Coming, NoSeat, Owner, roomiest};
 use super::ways::Client;
-use super::{Supervisor, policy, setup};
-use rpcrdma_engine::{Connection, Decision, PropertyEvent, Side};
+use super::{Supervisor, setup};
+use rpcrdma_engine::{Connection, Side};
 use rpcrdma_fabric::connect::{ConnectionId, Fabric};
-use rpcrdma_lcore::{ConnectionNumber, SeatOrder, Session};
+use rpcrdma_lcore::{SeatOrder, Session};
 use rpcrdma_upper::back::Back;
 use rpcrdma_upper::role::Role;
 use rpcrdma_wire::Version;
@@ -70,6 +70,7 @@ impl<F: Fabric> Supervisor<F> {
             is_known: true,
             client: Some(client.address.to_string()),
             place: Some(client.place),
+            engine,
         };
         debug!("back {}: client {}", back.name, client.address);
         self.seat(coming, endpoint, None, session)
@@ -80,31 +81,6 @@ impl<F: Fabric> Supervisor<F> {
     pub(super) fn give_up_negotiations(&mut self, now: Instant) {
         for (core, seat) in self.sessions.overdue(now) {
             self.cores[core].tell(seat, SeatOrder::NegotiationTimedOut);
-        }
-    }
-
-    /// What to say to a peer that wants other properties of us.
-    pub(super) fn decision(
-        &mut self,
-        number: ConnectionNumber,
-        event: PropertyEvent,
-    ) -> Option<Decision> {
-        let owner = self.sessions.get(number)?.owner;
-        let transport = self.transport_of(owner);
-        debug!("connection {}: properties: {event:?}", number.0);
-        match event {
-            PropertyEvent::Requested(wanted) => {
-                let own = setup::engine(transport, transport.credits, Side::Server);
-                let able = policy::Able {
-                    receive_bytes: own.receive_bytes,
-                    backward: own.backward,
-                };
-                Some(policy::decide(able, wanted))
-            }
-            PropertyEvent::Announced(_)
-            | PropertyEvent::None
-            | PropertyEvent::Responded(_)
-            | PropertyEvent::Updated(_) => None,
         }
     }
 }

@@ -55,19 +55,18 @@ impl Grants {
     pub(super) fn take(&mut self, transport: &Transport, cost: &Cost) -> Option<Grant> {
         let kept = self.least_bytes * self.free_seats.checked_sub(1)?;
         self.free_seats -= 1;
+        let others = u32::from(transport.backward_credits) + CONTROL_RECEIVES;
         let credits = match self.short {
             false => transport.credits,
             true => {
                 let left = self.share_bytes.saturating_sub(self.given_bytes + kept);
                 let receives = u16::try_from(left / 2 / cost.receive_bytes.max(1));
-                let others = u32::from(transport.backward_credits) + CONTROL_RECEIVES;
                 let others = u16::try_from(others).unwrap_or(u16::MAX);
                 let credits = receives.unwrap_or(u16::MAX).saturating_sub(others);
                 credits.clamp(transport.credits_min, transport.credits)
             }
         };
-        let spared = u64::from(transport.credits - credits);
-        let bytes = cost.connection_bytes - spared * cost.receive_bytes;
+        let bytes = (u64::from(credits) + u64::from(others)) * cost.receive_bytes;
         self.given_bytes += bytes;
         Some(Grant { credits, bytes })
     }

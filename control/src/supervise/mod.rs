@@ -15,6 +15,11 @@
 //! seat, adoption, connect, established, version negotiated in time or not (V2-09). A front's upper layer asks for a TCP connection to
 //! a backend when the first Call for it comes.
 //!
+//! # Another configuration
+//!
+//! On SIGHUP the file is read again, and what can change without a restart does. Connections
+//! that stand are told of another inline size by the property messages of version two.
+//!
 //! # The end
 //!
 //! A first signal drains: listeners close, then the backs' connections end when their Calls are
@@ -28,8 +33,10 @@ mod cores;
 mod dial;
 mod drain;
 mod grants;
+mod inline;
 mod placement;
 mod policy;
+mod reload;
 mod remembered;
 mod revive;
 mod seated;
@@ -38,6 +45,7 @@ mod survey;
 mod ways;
 
 pub use board::Board;
+pub use reload::Reread;
 
 use crate::backend::{Connector, Limits as ConnectorLimits};
 use crate::export::Export;
@@ -50,16 +58,17 @@ use arrive::Doors;
 use backends::Errands;
 use cores::{Core, Foundry, Gone};
 use drain::Ending;
+use reload::Reloading;
 use remembered::Remembered;
 use revive::Revival;
 use rpcrdma_config::Plan;
+use rpcrdma_config::reload::Made;
 use rpcrdma_fabric::connect::{DeviceChange, Event, Fabric, PortId};
 use rpcrdma_lcore::{Bell, ConnectionNumber, Notice, SeatOrder, Session};
 use rpcrdma_upper::role::Role;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seated::Sessions;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use survey::{Ground, Surveyor};
@@ -83,6 +92,8 @@ pub struct Supervisor<F: Fabric> {
     foundry: Foundry,
     revival: Revival,
     sessions: Sessions,
+    /// When connections are looked at that are to get another inline size; `None`: there are none.
+    resizing: Option<Instant>,
     ways: Ways,
     remembered: Remembered,
     doors: Doors,
@@ -90,6 +101,7 @@ pub struct Supervisor<F: Fabric> {
     errands: Errands,
     export: Option<Export>,
     surveyor: Surveyor,
+    reloading: Reloading,
     ending: Ending,
     watchdog: Watchdog,
     /// What peers, clients and backends can cause goes through here.
@@ -108,6 +120,11 @@ impl Handle {
         self.board.ask_to_drain();
     }
 
+    /// Has the configuration read again, as SIGHUP does.
+    pub fn reload(&self) {
+        self.board.ask_to_reload();
+    }
+
     /// The board with its state.
     #[must_use]
     pub fn board(&self) -> &Arc<Board> {
@@ -121,7 +138,8 @@ impl<F: Fabric> Supervisor<F> {
     /// # Errors
     ///
     /// Whatever cannot be had, by name: nothing runs then.
-    pub fn start(mut plan: Plan, mut fabric: F) -> Result<Self> {
+    pub fn start(asked: Plan, mut fabric: F) -> Result<Self> {
+        let mut plan = asked.clone();
         let bell = Arc::new(Bell::new().context("no descriptors left")?);
         let export = plan.export.as_ref().map(start_export).transpose()?;
         let devices = fabric.devices();
@@ -141,6 +159,7 @@ impl<F: Fabric> Supervisor<F> {
             foundry,
             revival: Revival::default(),
             sessions: Sessions::default(),
+            resizing: None,
             ways: Ways::new().context("no descriptors or threads left")?,
             remembered: Remembered::default(),
             doors,
@@ -148,6 +167,10 @@ impl<F: Fabric> Supervisor<F> {
             errands: Errands::default(),
             export,
             surveyor,
+            reloading: Reloading::new(Made {
+                asked,
+                built: plan.clone(),
+            }),
             ending: Ending::new(plan.runtime.drain_timeout),
             watchdog: Watchdog::from_environment(),
             complaints: Complaints::new(20, Duration::from_secs(5)),
@@ -193,8 +216,13 @@ impl<F: Fabric> Supervisor<F> {
             self.bell.doze();
             let now = Instant::now();
             self.watchdog.turn(now);
-            if let Some(stop) = signals.as_mut().and_then(Signals::poll) {
+            let heard = signals.as_mut().map(Signals::poll).unwrap_or_default();
+            if let Some(stop) = heard.stop {
                 self.ending.heard(stop, now);
+            }
+            let reload = self.surveyor.board().takes_reload() || heard.reload;
+            if reload && !self.ending.has_begun() {
+                self.reload(now);
             }
             if self.surveyor.board().wants_drain() {
                 self.ending.asked(now);
@@ -205,6 +233,7 @@ impl<F: Fabric> Supervisor<F> {
             self.take_ways();
             self.take_clients(now);
             self.give_up_negotiations(now);
+            self.take_resizing(now);
             self.cores.iter_mut().for_each(Core::flush);
             self.surveyor.turn(
                 &mut self.cores,
@@ -229,6 +258,7 @@ impl<F: Fabric> Supervisor<F> {
             self.connector.deadline(),
             self.watchdog.deadline(),
             self.sessions.deadline(),
+            self.resizing,
             self.ending.deadline(),
             self.revival.deadline().filter(|_| !self.ending.has_begun()),
             self.doors.tcp.as_ref().and_then(Listeners::deadline),
@@ -248,9 +278,8 @@ impl<F: Fabric> Supervisor<F> {
         // What cannot be taken now is no reason to wake up either.
         let fabric = self.fabric.descriptor().filter(|_| self.has_room());
         watched.extend(fabric.map(|fabric| PollFd::from_borrowed_fd(fabric, PollFlags::IN)));
-        watched.extend(
-            signals.map(|signals| PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)),
-        );
+        let signals = signals.into_iter().flat_map(Signals::descriptors);
+        watched.extend(signals.map(|signal| PollFd::from_borrowed_fd(signal, PollFlags::IN)));
         // Clients that could not be taken now are no reason to wake up.
         let doors = self.doors.tcp.as_ref().filter(|_| self.may_dial());
         watched.extend(doors.map(|doors| PollFd::new(doors, PollFlags::IN)));
@@ -291,7 +320,7 @@ impl<F: Fabric> Supervisor<F> {
                 seat,
                 ..
             } => {
-                if let Some(decision) = self.decision(number, event) {
+                if let Some(decision) = self.heard_properties(number, event, now) {
                     self.cores[core].tell(seat, SeatOrder::Decide(decision));
                 }
             }

@@ -5,14 +5,15 @@
 //! for a device: the one of the same name, which has come back, or else the one that the fewest
 //! lcores poll. A new lcore on the old one's processor takes over its place.
 
-use super::Supervisor;
 use super::cores::Gone;
 use super::drain::CLOSE_WITHIN;
+use super::{Supervisor, clamp};
+use anyhow::Result;
 use rpcrdma_fabric::connect::{Device, Fabric};
 use rpcrdma_lcore::Exit;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 /// How often it is looked for a device.
 const EVERY: Duration = Duration::from_secs(1);
@@ -69,13 +70,20 @@ impl<F: Fabric> Supervisor<F> {
         let best = devices
             .iter()
             .min_by_key(|device| (device.name != *lost, polled(device)));
-        let Some(device) = best.map(|device| device.name.clone()) else {
+        let Some(device) = best.cloned() else {
             return;
         };
+        if let Err(error) = self.clamp_to(&device) {
+            self.complaints.say(format_args!(
+                "lcore {index}: device {}: {error:#}",
+                device.name
+            ));
+            return;
+        }
         // The old lcore has ended, and its port with it: nobody else uses this memory.
         let arena = Arc::clone(&self.cores[index].arena);
         let (plan, fabric) = (&self.plan, &mut self.fabric);
-        let started = self.foundry.start(plan, fabric, index, device, arena);
+        let started = self.foundry.start(plan, fabric, index, device.name, arena);
         match started {
             Ok(core) => {
                 info!("lcore {index} polls device {}", core.device);
@@ -90,6 +98,20 @@ impl<F: Fabric> Supervisor<F> {
                 self.complaints.say(format_args!("{error:#}"));
             }
         }
+    }
+
+    /// Takes from the plan what a device cannot do that an lcore is to poll from now on: it may
+    /// be another one than those that the plan was made to fit. Connections that stand keep what
+    /// they have.
+    fn clamp_to(&mut self, device: &Device) -> Result<()> {
+        let device = std::slice::from_ref(device);
+        let clamps = clamp::clamp(&mut self.plan, device)?;
+        clamp::clamp(&mut self.reloading.made.built, device)?;
+        for clamp in &clamps {
+            warn!("{clamp}");
+        }
+        self.surveyor.clamped(clamps);
+        Ok(())
     }
 
     /// Connections that the old lcore had been sent and never saw.

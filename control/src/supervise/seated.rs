@@ -2,10 +2,14 @@
 
 use super::cores::Core;
 use super::grants::Grant;
+use super::inline::Inline;
 use crate::listen::Place;
 use rpcrdma_config::Plan;
+use rpcrdma_config::plan::Transport;
+use rpcrdma_engine::Setup;
 use rpcrdma_fabric::connect::{ConnectionId, Fabric};
 use rpcrdma_lcore::{ConnectionNumber, SeatId};
+use rpcrdma_wire::private_data::PrivateData;
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -21,6 +25,15 @@ pub(super) enum Owner {
 }
 
 impl Owner {
+    /// How it speaks.
+    pub(super) fn transport(self, plan: &Plan) -> &Transport {
+        match self {
+            Owner::Front(index) => &plan.fronts[index].transport,
+            Owner::Back(index) => &plan.backs[index].transport,
+            Owner::Service(index) => &plan.services[index].transport,
+        }
+    }
+
     /// Its place in the plan's budget.
     pub(super) fn place(self, plan: &Plan) -> usize {
         let (fronts, backs) = (plan.fronts.len(), plan.backs.len());
@@ -50,6 +63,8 @@ pub(super) struct Coming {
     pub(super) client: Option<String>,
     /// That client's place among the clients of its listener.
     pub(super) place: Option<Place>,
+    /// What its engine was told: the plan may say something else by the time it is adopted.
+    pub(super) engine: Setup,
 }
 
 /// One connection, from its adoption until its session is back.
@@ -65,6 +80,9 @@ pub(super) struct Seated {
     pub(super) is_known: bool,
     pub(super) client: Option<String>,
     _place: Option<Place>,
+    /// What its peer is told when it is connected or accepted (RFC 8797).
+    pub(super) private_data: PrivateData,
+    pub(super) inline: Inline,
     /// Both sides may send.
     pub(super) stands: bool,
     /// The offer of version two must be answered by then.
@@ -84,6 +102,8 @@ impl Coming {
             is_known: self.is_known,
             client: self.client,
             _place: self.place,
+            private_data: self.engine.private_data(),
+            inline: Inline::new(self.engine.announced_bytes),
             stands: false,
             negotiate_by: None,
         }
@@ -135,6 +155,11 @@ impl Sessions {
         self.dialing -= usize::from(seated.is_dialing());
         seated.stands = true;
         Some(seated)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnectionNumber, &mut Seated)> {
+        let seated = self.by_number.iter_mut();
+        seated.map(|(&number, seated)| (number, seated))
     }
 
     /// How many connections of backs are being made.

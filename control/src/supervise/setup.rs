@@ -16,7 +16,7 @@ pub(super) fn engine(transport: &Transport, credits: u16, side: Side) -> Setup {
         version_max: version(transport.version_max),
         credits,
         backward_credits: transport.backward_credits,
-        receive_bytes: transport.inline_bytes,
+        receive_bytes: transport.inline_bytes_max,
         announced_bytes: transport.inline_bytes,
         limits: limits(transport),
         properties: transport.properties.enabled,

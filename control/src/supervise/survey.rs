@@ -9,7 +9,7 @@ use crate::logging::Complaints;
 use crate::metrics::{Family, Kind, Value};
 use crate::status::{
     Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Memory, REFUSED_HEADERS,
-    RefusedHeader, Role, State,
+    RefusedHeader, Reloads, Role, State,
 };
 use rpcrdma_config::Plan;
 use rpcrdma_fabric::connect::{self, DeviceChange, Fabric};
@@ -39,6 +39,7 @@ pub(super) struct Surveyor {
     listeners: Vec<Listener>,
     devices: Vec<Device>,
     clamps: Vec<Clamp>,
+    reloads: Reloads,
 }
 
 /// What is known of the fabric that a plan runs on.
@@ -69,6 +70,7 @@ impl Surveyor {
             listeners: listeners(plan, doors, export),
             devices: ground.devices.iter().map(Device::new).collect(),
             clamps: ground.clamps,
+            reloads: Reloads::default(),
         }
     }
 
@@ -96,6 +98,16 @@ impl Surveyor {
                 DeviceChange::Gone => DeviceState::Gone,
             };
         }
+    }
+
+    /// The configuration was read again.
+    pub(super) fn reloaded(&mut self, reloads: Reloads) {
+        self.reloads = reloads;
+    }
+
+    /// There is less that can be had of the devices in use now.
+    pub(super) fn clamped(&mut self, clamps: Vec<Clamp>) {
+        self.clamps.extend(clamps);
     }
 
     pub(super) fn board(&self) -> &Arc<Board> {
@@ -195,7 +207,8 @@ impl Surveyor {
         let surplus = refused.len().saturating_sub(REFUSED_HEADERS);
         refused.drain(..surplus);
         self.tell_refused(&lcores);
-        let families = families(&lcores, self.said.iter().flatten());
+        let mut families = families(&lcores, self.said.iter().flatten());
+        families.push(reloads(&self.reloads));
         let document = Document {
             version: crate::version::VERSION.to_owned(),
             process: std::process::id(),
@@ -204,6 +217,7 @@ impl Surveyor {
             listeners: self.listeners.clone(),
             devices: self.devices.clone(),
             clamps: self.clamps.clone(),
+            reloads: self.reloads.clone(),
             lcores,
             refused,
         };
@@ -313,6 +327,15 @@ fn families<'a>(
         }
     }
     families.0.into_values().collect()
+}
+
+/// What came of configurations read again.
+fn reloads(reloads: &Reloads) -> Family {
+    let help = "Configurations read again while running.";
+    let name = "rpcrdma_reloads_total".to_owned();
+    let family = Family::new(name, Kind::Counter, help);
+    let family = family.with(&[("outcome", "taken")], Value::Whole(reloads.taken));
+    family.with(&[("outcome", "refused")], Value::Whole(reloads.refused))
 }
 
 /// Every plain counter of an lcore: name, meaning, value. The engine's have plain names, those

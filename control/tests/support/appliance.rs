@@ -4,7 +4,7 @@ use super::until;
 use rpcrdma_config::{Machine, Plan, parse};
 use rpcrdma_memory::MemoryFabric;
 use rpcrdmad::status::{Document, Lcore};
-use rpcrdmad::supervise::{Handle, Supervisor};
+use rpcrdmad::supervise::{Handle, Reread, Supervisor};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
@@ -39,7 +39,17 @@ impl Appliance {
 
     pub(crate) fn of(plan: Plan) -> Self {
         let supervisor = Supervisor::start(plan, MemoryFabric::new());
+        Self::running(supervisor.unwrap_or_else(|error| panic!("{error:#}")))
+    }
+
+    /// One that can read its plan again.
+    pub(crate) fn rereading(plan: Plan, reread: Reread) -> Self {
+        let supervisor = Supervisor::start(plan, MemoryFabric::new());
         let supervisor = supervisor.unwrap_or_else(|error| panic!("{error:#}"));
+        Self::running(supervisor.with_reread(reread))
+    }
+
+    fn running(supervisor: Supervisor<MemoryFabric>) -> Self {
         let (fabric, handle) = (supervisor.fabric().clone(), supervisor.handle());
         let backs = supervisor.back_addresses();
         let run = move || supervisor.run(None).map_err(|error| format!("{error:#}"));
@@ -95,6 +105,11 @@ impl Appliance {
         self.until(&format!("no more in use than {before:?}"), |state| {
             (state.in_use() == *before).then_some(())
         });
+    }
+
+    /// Has it read its plan again.
+    pub(crate) fn reload(&self) {
+        self.handle.reload();
     }
 
     /// Begins to drain.

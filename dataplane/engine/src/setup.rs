@@ -83,15 +83,15 @@ impl Setup {
     #[must_use]
     pub fn private_data(&self) -> PrivateData {
         PrivateData {
-            send_bytes: self.receive_bytes,
-            receive_bytes: self.receive_bytes,
+            send_bytes: self.announced_bytes,
+            receive_bytes: self.announced_bytes,
             remote_invalidate: self.remote_invalidate,
         }
     }
 
     /// The receive size that private data can say: a multiple of 1024 octets, 256 KiB at most.
     pub(crate) fn private_bytes(&self) -> u32 {
-        (self.receive_bytes & !(FIRST_BYTES - 1)).clamp(FIRST_BYTES, 256 << 10)
+        (self.announced_bytes & !(FIRST_BYTES - 1)).clamp(FIRST_BYTES, 256 << 10)
     }
 
     /// Calls this side makes at a time.

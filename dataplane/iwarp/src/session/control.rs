@@ -1,0 +1,129 @@
+//! Control messages (RFC 5043 section 5.2.3, RFC 6581 section 7): behind the DDP-SSN a function
+//! code of 16 bits, then private data.
+
+use super::depths::Word;
+use crate::reject::Reject;
+
+/// Most octets of private data, the IRD/ORD word counted.
+pub const PRIVATE_DATA_BYTES: usize = 512;
+
+/// Octets of DDP-SSN and function code.
+pub const CONTROL_BYTES: usize = 4;
+
+/// What a control message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum Function {
+    /// Asks for a session.
+    Initiate = 1,
+    /// Grants it.
+    Accept = 2,
+    /// The upper layer does not want it.
+    Reject = 3,
+    /// The last of a session.
+    Terminate = 4,
+    /// Asks for a session, with the IRD/ORD word.
+    EnhancedInitiate = 5,
+    /// Grants a session that was asked for in that way, with the word.
+    EnhancedAccept = 6,
+    /// The upper layer does not want it because of the word.
+    EnhancedReject = 7,
+}
+
+impl Function {
+    /// Every function code, in order.
+    pub const ALL: [Function; 7] = [
+        Function::Initiate,
+        Function::Accept,
+        Function::Reject,
+        Function::Terminate,
+        Function::EnhancedInitiate,
+        Function::EnhancedAccept,
+        Function::EnhancedReject,
+    ];
+
+    const fn has_word(self) -> bool {
+        matches!(self, Function::EnhancedInitiate | Function::EnhancedAccept)
+    }
+}
+
+/// A control message that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control<'a> {
+    /// What it says.
+    pub function: Function,
+    /// The IRD/ORD word of an Enhanced Initiate or Accept.
+    pub word: Option<Word>,
+    /// The upper layer's private data.
+    pub private_data: &'a [u8],
+}
+
+/// Reads what is behind the DDP-SSN.
+///
+/// # Errors
+///
+/// [`Reject::ChunkShort`], [`Reject::FunctionCode`], [`Reject::PrivateDataLong`],
+/// [`Reject::PrivateDataInTerminate`], [`Reject::DepthsMissing`].
+pub fn parse(octets: &[u8]) -> Result<Control<'_>, Reject> {
+    let (code, data) = octets.split_first_chunk().ok_or(Reject::ChunkShort)?;
+    let code = u16::from_be_bytes(*code);
+    let function = Function::ALL
+        .into_iter()
+        .find(|function| *function as u16 == code)
+        .ok_or(Reject::FunctionCode)?;
+    if data.len() > PRIVATE_DATA_BYTES {
+        return Err(Reject::PrivateDataLong);
+    }
+    if function == Function::Terminate && !data.is_empty() {
+        return Err(Reject::PrivateDataInTerminate);
+    }
+    let (word, private_data) = if function.has_word() {
+        let (word, rest) = data.split_first_chunk().ok_or(Reject::DepthsMissing)?;
+        (Some(Word::parse(*word)), rest)
+    } else {
+        (None, data)
+    };
+    Ok(Control {
+        function,
+        word,
+        private_data,
+    })
+}
+
+/// A control message to be sent: what stands behind the DDP-SSN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    octets: Vec<u8>,
+}
+
+/// More private data than fits into a control message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl Message {
+    pub(crate) fn new(
+        function: Function,
+        word: Option<Word>,
+        private_data: &[u8],
+    ) -> Result<Message, TooLong> {
+        let word = word.map(Word::octets);
+        let word = word.as_ref().map_or(&[][..], |word| word);
+        if word.len().saturating_add(private_data.len()) > PRIVATE_DATA_BYTES {
+            return Err(TooLong);
+        }
+        let code = (function as u16).to_be_bytes();
+        Ok(Message {
+            octets: [&code, word, private_data].concat(),
+        })
+    }
+
+    pub(crate) fn terminate() -> Message {
+        Message {
+            octets: (Function::Terminate as u16).to_be_bytes().to_vec(),
+        }
+    }
+
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+}

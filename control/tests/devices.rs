@@ -3,21 +3,20 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use rpcrdma_fabric::Port;
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{
-    ConnectionId, Device, DeviceChange, Event, Fabric, ListenerId, PortId, PortWanted,
+    ConnectionId, Device, DeviceChange, Event, Fabric, PortId, PortWanted,
 };
 use rpcrdma_memory::{Error, MemoryFabric, MemoryPort};
 use rpcrdmad::status::{DeviceState, Document};
 use rpcrdmad::supervise::{Handle, Supervisor};
 use std::collections::HashMap;
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use support::appliance::plan;
 use support::octets::Two;
 use support::peer::Peer;
+use support::twisted::{Twist, Twisted};
 use support::until;
 
 const NAMES: [&str; 2] = ["d0", "d1"];
@@ -26,13 +25,14 @@ const NAMES: [&str; 2] = ["d0", "d1"];
 #[derive(Default)]
 struct Desk {
     gone: [bool; 2],
+    /// Receives that a connection can have posted, where that is fewer than usual.
+    receives: Option<u32>,
     /// Changes that were not told yet.
     news: Vec<(usize, DeviceChange)>,
 }
 
-/// The memory fabric, cut in two devices that can go.
+/// Devices that can go.
 struct Frail {
-    inner: MemoryFabric,
     desk: Arc<Mutex<Desk>>,
     /// The device of each port, and whether that has gone since.
     ports: HashMap<PortId, (usize, bool)>,
@@ -40,25 +40,26 @@ struct Frail {
     devices: usize,
 }
 
-impl Fabric for Frail {
-    type Port = MemoryPort;
-    type Error = Error;
-
-    fn devices(&self) -> Vec<Device> {
-        let gone = self.desk.lock().unwrap().gone;
-        let [device] = &self.inner.devices()[..] else {
+impl Twist for Frail {
+    fn devices(&self, inner: &MemoryFabric) -> Vec<Device> {
+        let desk = self.desk.lock().unwrap();
+        let [device] = &inner.devices()[..] else {
             panic!("one device")
         };
-        let there = (0..self.devices).filter(|&index| !gone[index]);
-        let named = |index: usize| Device {
-            name: NAMES[index].to_owned(),
-            ..device.clone()
+        let there = (0..self.devices).filter(|&index| !desk.gone[index]);
+        let named = |index: usize| {
+            let mut device = device.clone();
+            NAMES[index].clone_into(&mut device.name);
+            let receives = &mut device.capabilities.receive_depth;
+            *receives = desk.receives.unwrap_or(*receives);
+            device
         };
         there.map(named).collect()
     }
 
     fn open_port(
         &mut self,
+        inner: &mut MemoryFabric,
         arena: Arc<Arena>,
         wanted: &PortWanted,
     ) -> Result<(PortId, MemoryPort), Error> {
@@ -69,54 +70,19 @@ impl Fabric for Frail {
             device: None,
             ..wanted.clone()
         };
-        let (id, port) = self.inner.open_port(arena, &whole)?;
+        let (id, port) = inner.open_port(arena, &whole)?;
         self.ports.insert(id, (device, false));
         Ok((id, port))
     }
 
-    fn listen(&mut self, address: &str) -> Result<ListenerId, Error> {
-        self.inner.listen(address)
+    fn may_serve(&self, inner: &MemoryFabric, connection: ConnectionId, port: PortId) -> bool {
+        let (_, gone) = self.ports[&port];
+        !gone && inner.may_serve(connection, port)
     }
 
-    fn address(&self, listener: ListenerId) -> Option<String> {
-        self.inner.address(listener)
-    }
-
-    fn resolve(&mut self, address: &str) -> Result<ConnectionId, Error> {
-        self.inner.resolve(address)
-    }
-
-    fn may_serve(&self, connection: ConnectionId, port: PortId) -> bool {
-        self.ports[&port] == (self.ports[&port].0, false) && self.inner.may_serve(connection, port)
-    }
-
-    fn take(
-        &mut self,
-        connection: ConnectionId,
-        port: PortId,
-    ) -> Result<<MemoryPort as Port>::Endpoint, Error> {
-        self.inner.take(connection, port)
-    }
-
-    fn connect(&mut self, connection: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
-        self.inner.connect(connection, private_data)
-    }
-
-    fn accept(&mut self, connection: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
-        self.inner.accept(connection, private_data)
-    }
-
-    fn reject(&mut self, connection: ConnectionId, reason: &str) -> Result<(), Error> {
-        self.inner.reject(connection, reason)
-    }
-
-    fn abandon(&mut self, connection: ConnectionId) {
-        self.inner.abandon(connection);
-    }
-
-    fn poll(&mut self) -> Option<Event> {
+    fn poll(&mut self, inner: &mut MemoryFabric) -> Option<Event> {
         let Some((index, change)) = self.desk.lock().unwrap().news.pop() else {
-            return self.inner.poll();
+            return inner.poll();
         };
         let its = self.ports.iter_mut().filter(|(_, port)| port.0 == index);
         let ports = its.map(|(&id, port)| {
@@ -128,10 +94,6 @@ impl Fabric for Frail {
             ports: ports.collect(),
             change,
         })
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.descriptor()
     }
 }
 
@@ -150,12 +112,11 @@ impl Scene {
              [runtime]\nmemory_mib = 32\nconnections_max = 8\nlcores = {devices}\n"
         ));
         let desk = Arc::default();
-        let fabric = Frail {
-            inner: MemoryFabric::new(),
+        let fabric = Twisted::new(Frail {
             desk: Arc::clone(&desk),
             ports: HashMap::new(),
             devices,
-        };
+        });
         let supervisor = Supervisor::start(plan, fabric).expect("an appliance");
         let fabric = supervisor.fabric().inner.clone();
         let handle = supervisor.handle();
@@ -222,6 +183,32 @@ fn the_only_device_goes_and_comes_back() {
     let lcores = scene.document().lcores;
     assert_eq!((lcores.len(), lcores[0].device.as_str()), (1, "d0"));
     assert_eq!(lcores[0].connections.len(), 1);
+    second.leave();
+    scene.end();
+}
+
+/// It is another device in the same place, with shorter queues: what it grants fits those.
+#[test]
+fn the_plan_is_made_to_fit_the_device_that_comes_back() {
+    let scene = Scene::new(1);
+    let mut first = scene.peer();
+    scene.take_device(0);
+    first.until_over();
+    scene.until_device(0, DeviceState::Gone);
+    assert_eq!(scene.document().clamps, []);
+    // Two for control messages, two for backward Calls, and so one for Calls.
+    scene.desk.lock().unwrap().receives = Some(5);
+    scene.give_device(0);
+    scene.until_device(0, DeviceState::Up);
+    let mut second = Peer::within(scene.fabric.clone());
+    second.connect("s");
+    second.greet(Two, 1, 1);
+    let clamps = scene.document().clamps;
+    let clamps: Vec<_> = clamps
+        .iter()
+        .map(|it| (&*it.what, it.wanted, it.given))
+        .collect();
+    assert_eq!(clamps, [("credits", 4, 1)]);
     second.leave();
     scene.end();
 }

@@ -4,22 +4,18 @@
 mod support;
 
 use rpcrdma_config::plan::Upstream;
-use rpcrdma_fabric::Port;
-use rpcrdma_fabric::arena::Arena;
-use rpcrdma_fabric::connect::{
-    ConnectionId, Device, Event, Fabric, ListenerId, PortId, PortWanted,
-};
-use rpcrdma_memory::{Error, MemoryFabric, MemoryPort};
+use rpcrdma_fabric::connect::{ConnectionId, Event, Fabric};
+use rpcrdma_memory::{Error, MemoryFabric};
 use rpcrdmad::supervise::{Handle, Supervisor};
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use support::appliance::plan;
 use support::octets::{BENCHMARK, call, success};
 use support::tcp::Stream;
+use support::twisted::{Twist, Twisted};
 use support::until;
 
 /// What a test sees of a [`Slow`] fabric, and tells it.
@@ -38,9 +34,8 @@ struct Desk {
     good: Mutex<String>,
 }
 
-/// The memory fabric, whose addresses are found when a test says so, or are not.
+/// Addresses that are found when a test says so, or are not.
 struct Slow {
-    inner: MemoryFabric,
     desk: Arc<Desk>,
     looking: HashSet<ConnectionId>,
     lost: HashSet<ConnectionId>,
@@ -55,7 +50,7 @@ impl Slow {
     }
 
     /// One event that a test lets out by now.
-    fn release(&mut self) -> Option<Event> {
+    fn release(&mut self, inner: &mut MemoryFabric) -> Option<Event> {
         if self.desk.held.load(Ordering::SeqCst) {
             return None;
         }
@@ -65,7 +60,7 @@ impl Slow {
         };
         self.forget(connection);
         if self.lost.remove(&connection) {
-            self.inner.abandon(connection);
+            inner.abandon(connection);
             let reason = "no way there".to_owned();
             return Some(Event::Rejected { connection, reason });
         }
@@ -73,32 +68,9 @@ impl Slow {
     }
 }
 
-impl Fabric for Slow {
-    type Port = MemoryPort;
-    type Error = Error;
-
-    fn devices(&self) -> Vec<Device> {
-        self.inner.devices()
-    }
-
-    fn open_port(
-        &mut self,
-        arena: Arc<Arena>,
-        wanted: &PortWanted,
-    ) -> Result<(PortId, MemoryPort), Error> {
-        self.inner.open_port(arena, wanted)
-    }
-
-    fn listen(&mut self, address: &str) -> Result<ListenerId, Error> {
-        self.inner.listen(address)
-    }
-
-    fn address(&self, listener: ListenerId) -> Option<String> {
-        self.inner.address(listener)
-    }
-
-    fn resolve(&mut self, address: &str) -> Result<ConnectionId, Error> {
-        let connection = self.inner.resolve(address)?;
+impl Twist for Slow {
+    fn resolve(&mut self, inner: &mut MemoryFabric, address: &str) -> Result<ConnectionId, Error> {
+        let connection = inner.resolve(address)?;
         self.looking.insert(connection);
         let looking = self.desk.looking.fetch_add(1, Ordering::SeqCst) + 1;
         self.desk.peak.fetch_max(looking, Ordering::SeqCst);
@@ -110,51 +82,23 @@ impl Fabric for Slow {
         Ok(connection)
     }
 
-    fn may_serve(&self, connection: ConnectionId, port: PortId) -> bool {
-        self.inner.may_serve(connection, port)
-    }
-
-    fn take(
-        &mut self,
-        connection: ConnectionId,
-        port: PortId,
-    ) -> Result<<MemoryPort as Port>::Endpoint, Error> {
-        self.inner.take(connection, port)
-    }
-
-    fn connect(&mut self, connection: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
-        self.inner.connect(connection, private_data)
-    }
-
-    fn accept(&mut self, connection: ConnectionId, private_data: &[u8]) -> Result<(), Error> {
-        self.inner.accept(connection, private_data)
-    }
-
-    fn reject(&mut self, connection: ConnectionId, reason: &str) -> Result<(), Error> {
-        self.inner.reject(connection, reason)
-    }
-
-    fn abandon(&mut self, connection: ConnectionId) {
+    fn abandon(&mut self, inner: &mut MemoryFabric, connection: ConnectionId) {
         self.found
             .retain(|event| *event != Event::Resolved { connection });
         // Before the count of those looked for falls, which is what tests wait for.
         self.desk.abandoned.fetch_add(1, Ordering::SeqCst);
         self.forget(connection);
-        self.inner.abandon(connection);
+        inner.abandon(connection);
     }
 
-    fn poll(&mut self) -> Option<Event> {
-        while let Some(event) = self.inner.poll() {
+    fn poll(&mut self, inner: &mut MemoryFabric) -> Option<Event> {
+        while let Some(event) = inner.poll() {
             match event {
                 Event::Resolved { .. } => self.found.insert(0, event),
                 other => return Some(other),
             }
         }
-        self.release()
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.descriptor()
+        self.release(inner)
     }
 }
 
@@ -179,13 +123,12 @@ impl Scene {
             plan.backs[0].upstream = upstream;
         }
         let desk = Arc::new(desk);
-        let fabric = Slow {
-            inner: MemoryFabric::new(),
+        let fabric = Twisted::new(Slow {
             desk: Arc::clone(&desk),
             looking: HashSet::new(),
             lost: HashSet::new(),
             found: Vec::new(),
-        };
+        });
         let supervisor = Supervisor::start(plan, fabric).expect("an appliance");
         let handle = supervisor.handle();
         let back = supervisor.back_addresses()[0].1;

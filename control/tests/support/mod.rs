@@ -15,6 +15,7 @@ pub(crate) mod memory;
 pub(crate) mod octets;
 pub(crate) mod peer;
 pub(crate) mod tcp;
+pub(crate) mod twisted;
 
 use std::time::{Duration, Instant};
 

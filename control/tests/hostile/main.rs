@@ -14,6 +14,8 @@
 //! | `handles` | names memory it does not have, invalidates what it was not given |
 //! | `calls` | sends too many calls, the same one twice, replies to none, too many updates |
 //! | `leaving` | leaves, at each point of a call's life |
+//! | `replies` | is the upstream of a back, and sends Replies that do not fit their Calls |
+//! | `responder` | the same, and sends something else, or nothing |
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -22,6 +24,9 @@ mod calls;
 mod handles;
 mod headers;
 mod leaving;
+mod replies;
+mod responder;
 mod room;
 mod scene;
 mod unusual;
+mod upstream;

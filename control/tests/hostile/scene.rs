@@ -17,7 +17,7 @@ pub(crate) const FORGETFUL: &str = "forgetful";
 pub(crate) const FRONT: &str = "front";
 
 /// One lcore for everybody, so that nobody is spared by being elsewhere.
-const SERVICES: &str = r#"
+pub(crate) const SERVICES: &str = r#"
     [runtime]
     lcores = 1
     memory_mib = 48
@@ -67,7 +67,10 @@ impl Scene {
     }
 
     fn of(text: &str) -> Self {
-        let appliance = Appliance::start(text);
+        Self::on(Appliance::start(text))
+    }
+
+    pub(crate) fn on(appliance: Appliance) -> Self {
         let bystander = Bystander::start(&appliance, SERVICE, GRANT);
         let idle = bystander.parked(|| appliance.state().in_use());
         Self {

@@ -176,6 +176,55 @@ fn extend_chunk(all: &mut Vec<u32>, chunk: &[Segment]) {
     all.extend(chunk.iter().flat_map(|segment| segment.words()));
 }
 
+/// The chunk lists of an MSG or NOMSG in version one or two, and what follows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lists {
+    pub(crate) reads: Vec<(u32, Segment)>,
+    pub(crate) writes: Vec<Vec<Segment>>,
+    pub(crate) reply: Option<Vec<Segment>>,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Lists {
+    /// Reads them from a message that is known to be well formed.
+    pub(crate) fn of(message: &[u8]) -> Self {
+        let mut at = match word(message, 4) {
+            1 => 16,
+            _ => 24,
+        };
+        let mut next = || {
+            at += 4;
+            word(message, at - 4)
+        };
+        let mut reads = Vec::new();
+        while next() == 1 {
+            let position = next();
+            reads.push((position, take_segment(&mut next)));
+        }
+        let mut writes = Vec::new();
+        while next() == 1 {
+            writes.push(take_chunk(&mut next));
+        }
+        let reply = (next() == 1).then(|| take_chunk(&mut next));
+        Self {
+            reads,
+            writes,
+            reply,
+            payload: message[at..].to_vec(),
+        }
+    }
+}
+
+fn take_chunk(next: &mut impl FnMut() -> u32) -> Vec<Segment> {
+    (0..next()).map(|_| take_segment(next)).collect()
+}
+
+fn take_segment(next: &mut impl FnMut() -> u32) -> Segment {
+    let (handle, length) = (next(), next());
+    let offset = u64::from(next()) << 32 | u64::from(next());
+    segment(handle, length, offset)
+}
+
 /// An ERROR, from its code on.
 pub(crate) fn error(version: u32, xid: u32, credits: u32, body: &[u32]) -> Vec<u8> {
     words(&[&[xid, version, credits, ERROR], body].concat())

@@ -84,12 +84,7 @@ impl Peer {
             Event::Disconnected { .. } => None,
             event => panic!("no way there: {event:?}"),
         });
-        let endpoint = self.fabric.take(connection, self.id);
-        let endpoint = endpoint.expect("a queue pair");
-        let qp = self.port.adopt(endpoint, Token(0)).expect("room");
-        (self.qp, self.over) = (Some(qp), false);
-        self.receives.clear();
-        self.post(receives);
+        self.adopt(connection, receives);
         let asked = self.fabric.connect(connection, private);
         asked.expect("adopted");
         connection
@@ -112,6 +107,39 @@ impl Peer {
             Event::Disconnected { connection } if connection != asked => None,
             event => panic!("no connection: {event:?}"),
         })
+    }
+
+    /// Listens, for [`Peer::accept`].
+    pub(crate) fn listen(&mut self, address: &str) {
+        self.fabric.listen(address).expect("a free address");
+    }
+
+    /// Takes the next connection that is asked for at its address, with so many receives posted.
+    pub(crate) fn accept(&mut self, receives: u32) {
+        assert!(self.qp.is_none(), "one connection at a time");
+        self.memory.rewind(self.mark);
+        let asked = until("a connection request", || match self.fabric.poll()? {
+            Event::Request { connection, .. } => Some(connection),
+            // The end of the connection before this one.
+            Event::Disconnected { .. } => None,
+            event => panic!("no request: {event:?}"),
+        });
+        self.adopt(asked, receives);
+        self.fabric.accept(asked, &[]).expect("adopted");
+        until("a connection", || match self.fabric.poll()? {
+            Event::Established { connection, .. } if connection == asked => Some(()),
+            Event::Disconnected { connection } if connection != asked => None,
+            event => panic!("no connection: {event:?}"),
+        });
+    }
+
+    fn adopt(&mut self, connection: ConnectionId, receives: u32) {
+        let endpoint = self.fabric.take(connection, self.id);
+        let endpoint = endpoint.expect("a queue pair");
+        let qp = self.port.adopt(endpoint, Token(0)).expect("room");
+        (self.qp, self.over) = (Some(qp), false);
+        self.receives.clear();
+        self.post(receives);
     }
 
     /// Waits for the other side's no to what was asked, and why.
@@ -193,6 +221,20 @@ impl Peer {
         }
     }
 
+    /// Writes to memory of the other side; what is sent after it arrives after it.
+    pub(crate) fn put(&mut self, to: Segment, data: &[u8]) {
+        let from = self.memory.take(data.len() as u32);
+        self.memory.put(from, data);
+        let to = rpcrdma_fabric::Segment {
+            handle: Handle(to.handle),
+            length: data.len() as u32,
+            offset: to.offset,
+        };
+        let written = self.port.write(self.qp(), from, to, SENT);
+        written.expect("room for a Write");
+        self.port.ring();
+    }
+
     /// Ends an exposure.
     pub(crate) fn retire(&mut self, segment: Segment) {
         let handle = Handle(segment.handle);
@@ -210,6 +252,12 @@ impl Peer {
             assert!(!self.over, "the connection is lost");
             self.turn(deadline, "a message");
         }
+    }
+
+    /// There is a message already.
+    pub(crate) fn has_come(&mut self) -> bool {
+        self.reap();
+        !self.came.is_empty()
     }
 
     /// The octets of the next message, which takes no handle from us.

@@ -223,7 +223,7 @@ mod tests {
             for block in 0..total / distance {
                 for n in (0..distance).rev() {
                     let n = block * distance + n;
-                    let ssn = (n & 0xFFFF) as u16;
+                    let ssn = u16::try_from(n & 0xFFFF).unwrap();
                     prop_assert_eq!(order.check(ssn), Ok(()));
                     order.insert(ssn, mark(n));
                     prop_assert_eq!(order.check(ssn), Err(Reject::SsnRepeat));

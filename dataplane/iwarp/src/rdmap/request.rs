@@ -4,8 +4,10 @@ use crate::stag::Stag;
 use zerocopy::byteorder::big_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// Octets of a Read Request, as the length of a message.
+pub(crate) const READ_REQUEST_LEN: u32 = 28;
 /// Octets of a Read Request.
-pub const READ_REQUEST_BYTES: usize = 28;
+pub const READ_REQUEST_BYTES: usize = READ_REQUEST_LEN as usize;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]

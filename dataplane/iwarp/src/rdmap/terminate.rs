@@ -11,8 +11,12 @@ use super::request::READ_REQUEST_BYTES;
 use crate::ddp::{TAGGED_BYTES, UNTAGGED_BYTES, Untagged};
 use crate::reject::Code;
 
+/// Octets of the longest Terminate, as the length of a message.
+pub(crate) const TERMINATE_LEN: u32 = 52;
 /// Octets of the longest Terminate.
-pub const TERMINATE_BYTES: usize = 4 + 2 + UNTAGGED_BYTES + READ_REQUEST_BYTES;
+pub const TERMINATE_BYTES: usize = TERMINATE_LEN as usize;
+
+const _: () = assert!(TERMINATE_BYTES == 4 + 2 + UNTAGGED_BYTES + READ_REQUEST_BYTES);
 
 const LENGTH_VALID: u8 = 0x80;
 const DDP_HEADER: u8 = 0x40;

@@ -7,7 +7,7 @@ use crate::ddp::{self, Header};
 use crate::event::Event;
 use crate::local::Local;
 use crate::rdmap::control::Opcode;
-use crate::rdmap::request::{READ_REQUEST_BYTES, ReadRequest};
+use crate::rdmap::request::{READ_REQUEST_LEN, ReadRequest};
 use crate::rdmap::terminate::{Culprit, Terminate};
 use crate::reject::Reject;
 use crate::stag::{Stag, StagTable, Violation};
@@ -73,7 +73,7 @@ impl Endpoint {
     /// A Read Request is checked now, and answered from now on.
     fn deliver_request(&mut self, stags: &StagTable) -> Result<(), Blame> {
         let sent = self.requests.deliver(self.tiling).ok_or(Reject::MsnRange)?;
-        if sent.len != Some(READ_REQUEST_BYTES as u32) {
+        if sent.len != Some(READ_REQUEST_LEN) {
             let reject = sent
                 .len
                 .map_or(Reject::MessageGaps, |_| Reject::RequestLength);

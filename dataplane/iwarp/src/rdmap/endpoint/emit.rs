@@ -9,7 +9,7 @@ use crate::ddp::{Header, TAGGED_BYTES, Tagged, UNTAGGED_BYTES, Untagged, cut};
 use crate::event::Event;
 use crate::local::{Local, Memory};
 use crate::rdmap::control::{Opcode, QUEUE_READ_REQUEST, QUEUE_SEND};
-use crate::rdmap::request::{READ_REQUEST_BYTES, ReadRequest};
+use crate::rdmap::request::{READ_REQUEST_BYTES, READ_REQUEST_LEN, ReadRequest};
 use crate::rdmap::work::{Operation, Turn};
 use crate::reject::Reject;
 use crate::stag::Stag;
@@ -196,7 +196,7 @@ impl Endpoint {
                 mo: 0,
             }),
             payload: Payload::Request(request.octets(), sink),
-            len: READ_REQUEST_BYTES as u32,
+            len: READ_REQUEST_LEN,
         }
     }
 

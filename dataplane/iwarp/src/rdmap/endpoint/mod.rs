@@ -115,10 +115,14 @@ pub(crate) struct Blame {
 impl Blame {
     /// Of a segment that has just come.
     pub(crate) fn of(reject: Reject, segment: &[u8]) -> Blame {
+        Blame::from(reject).shows(segment)
+    }
+
+    /// Of this segment, if its header could be told.
+    pub(crate) fn shows(self, segment: &[u8]) -> Blame {
         Blame {
-            reject,
-            culprit: reject.has_header().then(|| Culprit::of(segment)),
-            request: None,
+            culprit: self.reject.has_header().then(|| Culprit::of(segment)),
+            ..self
         }
     }
 }

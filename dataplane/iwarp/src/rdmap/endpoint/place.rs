@@ -5,8 +5,8 @@ use crate::ddp::order::Mark;
 use crate::ddp::{self, Tagged, Untagged};
 use crate::local::{Local, Memory};
 use crate::rdmap::control::{Arrival, sort};
-use crate::rdmap::request::READ_REQUEST_BYTES;
-use crate::rdmap::terminate::TERMINATE_BYTES;
+use crate::rdmap::request::READ_REQUEST_LEN;
+use crate::rdmap::terminate::TERMINATE_LEN;
 use crate::reject::Reject;
 use crate::stag::Violation;
 use rpcrdma_fabric::{Access, Span};
@@ -111,7 +111,7 @@ impl Endpoint {
         segment: &[u8],
         payload: &[u8],
     ) -> Result<Mark, Reject> {
-        let room = |_: &_| READ_REQUEST_BYTES as u32;
+        let room = |_: &_| READ_REQUEST_LEN;
         let buffer = self
             .requests
             .place(header, segment, payload.len(), self.tiling, room)?;
@@ -125,7 +125,7 @@ impl Endpoint {
         segment: &[u8],
         payload: &[u8],
     ) -> Result<Mark, Reject> {
-        let room = |_: &_| TERMINATE_BYTES as u32;
+        let room = |_: &_| TERMINATE_LEN;
         let buffer = self
             .terminates
             .place(header, segment, payload.len(), self.tiling, room)?;

@@ -326,7 +326,10 @@ impl Stream {
                 counts.drop_one();
                 return;
             }
-            Phase::Idle => self.begin(),
+            Phase::Idle => {
+                self.begin();
+                self.concluded = true;
+            }
             _ => {}
         }
         self.must(Step::Breach);

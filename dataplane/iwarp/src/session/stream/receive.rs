@@ -63,28 +63,10 @@ impl Stream {
         local: &mut Local<'_, M>,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Blame> {
-        match self.phase {
-            Phase::Open | Phase::Accepting | Phase::Initiating => {}
-            Phase::Idle | Phase::Pending => return Err(Reject::SegmentSequence.into()),
-            Phase::Abandoned | Phase::Closing => {
-                self.follow(ssn, Mark::Quiet, counts);
-                return Ok(());
-            }
-            Phase::Closed | Phase::Lost => {
-                counts.drop_one();
-                return Ok(());
-            }
+        if self.phase != Phase::Open && !self.is_for_endpoint(ssn, counts)? {
+            return Ok(());
         }
         self.order.check(ssn)?;
-        if self.phase != Phase::Open {
-            if ssn == 0 {
-                // Where an Accept should be. (Accepting, 0 was the Initiate.)
-                return Err(Reject::SegmentSequence.into());
-            }
-            if self.phase == Phase::Accepting {
-                self.proved();
-            }
-        }
         let Some(endpoint) = &mut self.endpoint else {
             return Err(Reject::SegmentSequence.into());
         };
@@ -95,7 +77,39 @@ impl Stream {
                 return Err(Blame::of(reject, segment));
             }
         }
-        self.advance(local, told)
+        self.advance(local, told).map_err(|blame| {
+            let its_turn = self.order.next() == ssn.wrapping_add(1);
+            if blame.culprit.is_none() && its_turn {
+                blame.shows(segment)
+            } else {
+                blame
+            }
+        })
+    }
+
+    /// What a segment is in any phase but Open: for the endpoint, or too late, or a breach.
+    #[cold]
+    fn is_for_endpoint(&mut self, ssn: u16, counts: &mut Counts) -> Result<bool, Blame> {
+        if matches!(self.phase, Phase::Closed | Phase::Lost) {
+            counts.drop_one();
+            return Ok(false);
+        }
+        if self.step(Step::Segment).is_err() {
+            return Err(Reject::SegmentSequence.into());
+        }
+        if matches!(self.phase, Phase::Abandoned | Phase::Closing) {
+            self.follow(ssn, Mark::Quiet, counts);
+            return Ok(false);
+        }
+        self.order.check(ssn)?;
+        if ssn == 0 {
+            // Where an Accept should be.
+            return Err(Reject::SegmentSequence.into());
+        }
+        if self.phase == Phase::Accepting {
+            self.proved();
+        }
+        Ok(true)
     }
 
     /// Gives every chunk that is here its turn.

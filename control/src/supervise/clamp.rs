@@ -34,6 +34,7 @@ pub(super) fn clamp(plan: &mut Plan, devices: &[Device]) -> Result<Vec<Clamp>> {
     for (name, transport) in plan.transports_mut() {
         transport_to(name, transport, &least, &mut clamps);
     }
+    invalidation_to(plan, &least, &mut clamps);
     plan.reckon();
     Ok(clamps)
 }
@@ -46,7 +47,8 @@ fn least(a: Capabilities, b: Capabilities) -> Capabilities {
         receive_depth: a.receive_depth.min(b.receive_depth),
         transfer_bytes: a.transfer_bytes.min(b.transfer_bytes),
         windows: a.windows.min(b.windows),
-        remote_invalidate: a.remote_invalidate && b.remote_invalidate,
+        send_invalidate: a.send_invalidate && b.send_invalidate,
+        receive_invalidate: a.receive_invalidate && b.receive_invalidate,
     }
 }
 
@@ -86,14 +88,29 @@ fn transport_to(name: &str, it: &mut Transport, least: &Capabilities, clamps: &m
         note(what, *bytes, (*bytes).min(longest));
         *bytes = (*bytes).min(longest);
     }
+}
 
-    let invalidate = it.remote_invalidate && least.remote_invalidate;
-    note(
-        "remote_invalidate",
-        it.remote_invalidate.into(),
-        invalidate.into(),
-    );
-    it.remote_invalidate = invalidate;
+/// Fronts and services send what invalidates, backs receive it. What a front or service would
+/// expose itself, for Calls backward, needs no saying: they make none that expose anything.
+fn invalidation_to(plan: &mut Plan, least: &Capabilities, clamps: &mut Vec<Clamp>) {
+    let (send, receive) = (least.send_invalidate, least.receive_invalidate);
+    let fronts = plan.fronts.iter_mut();
+    let fronts = fronts.map(|it| (&it.name, &mut it.transport, send));
+    let backs = plan.backs.iter_mut();
+    let backs = backs.map(|it| (&it.name, &mut it.transport, receive));
+    let services = plan.services.iter_mut();
+    let services = services.map(|it| (&it.name, &mut it.transport, send));
+    for (name, transport, able) in fronts.chain(backs).chain(services) {
+        if transport.remote_invalidate && !able {
+            transport.remote_invalidate = false;
+            clamps.push(Clamp {
+                endpoint: name.clone(),
+                what: "remote_invalidate".to_owned(),
+                wanted: 1,
+                given: 0,
+            });
+        }
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +134,8 @@ mod tests {
         receive_depth: 1024,
         transfer_bytes: 1 << 30,
         windows: 4096,
-        remote_invalidate: true,
+        send_invalidate: true,
+        receive_invalidate: true,
     };
 
     fn devices<const N: usize>(capabilities: [Capabilities; N]) -> Vec<Device> {
@@ -176,7 +194,7 @@ mod tests {
         let mut plan = plan("");
         let weak = Capabilities {
             transfer_bytes: 32_768,
-            remote_invalidate: false,
+            send_invalidate: false,
             ..ABLE
         };
         let clamps = clamp(&mut plan, &devices([weak])).unwrap();
@@ -188,6 +206,21 @@ mod tests {
         ];
         assert_eq!(clamped(&clamps), expected);
         assert!(!plan.services[0].transport.remote_invalidate);
+    }
+
+    /// siw's way: it sends what invalidates, and does not tell of what it receives.
+    #[test]
+    fn a_service_may_send_what_a_back_may_not_receive() {
+        let siw = Capabilities {
+            receive_invalidate: false,
+            ..ABLE
+        };
+        let back = "[[back]]\nname = 'b'\nlisten = '127.0.0.1:0'\nupstream = 's'\n";
+        let mut plan = plan(back);
+        let clamps = clamp(&mut plan, &devices([siw])).unwrap();
+        assert_eq!(clamped(&clamps), [("remote_invalidate", 1, 0)]);
+        assert!(plan.services[0].transport.remote_invalidate);
+        assert!(!plan.backs[0].transport.remote_invalidate);
     }
 
     #[test]

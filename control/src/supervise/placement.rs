@@ -56,7 +56,8 @@ mod tests {
                 receive_depth: 1,
                 transfer_bytes: 1,
                 windows: 1,
-                remote_invalidate: false,
+                send_invalidate: false,
+                receive_invalidate: false,
             },
         }
     }

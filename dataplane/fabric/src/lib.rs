@@ -89,8 +89,12 @@ pub struct Capabilities {
     pub transfer_bytes: u32,
     /// Memory windows (or what stands for them) of the port.
     pub windows: u32,
-    /// The peer can invalidate our handles by Send With Invalidate, and we its.
-    pub remote_invalidate: bool,
+    /// A Send With Invalidate can be sent: what a responder does for a requester that wants it.
+    pub send_invalidate: bool,
+    /// What the peer's Send With Invalidate does to our handles does no harm, and is told
+    /// ([`Outcome::Received`]): what a requester has to be sure of that wants it (RFC 8797 3.2,
+    /// V2-19).
+    pub receive_invalidate: bool,
 }
 
 /// One lcore's door to a fabric.

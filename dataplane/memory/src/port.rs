@@ -38,7 +38,8 @@ pub(crate) fn at_best() -> Capabilities {
         receive_depth: DEPTH_MAX,
         transfer_bytes: TRANSFER_BYTES,
         windows: MOST_WINDOWS,
-        remote_invalidate: true,
+        send_invalidate: true,
+        receive_invalidate: true,
     }
 }
 
@@ -185,7 +186,8 @@ impl Port for MemoryPort {
             receive_depth: self.limits.receive_depth,
             transfer_bytes: TRANSFER_BYTES,
             windows: self.limits.windows,
-            remote_invalidate: self.limits.remote_invalidate,
+            send_invalidate: self.limits.remote_invalidate,
+            receive_invalidate: self.limits.remote_invalidate,
         }
     }
 

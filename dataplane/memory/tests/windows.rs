@@ -386,7 +386,8 @@ fn a_port_without_remote_invalidation_refuses_it() {
         },
         &settings(),
     );
-    assert!(!t.a.port.capabilities().remote_invalidate);
+    let able = t.a.port.capabilities();
+    assert!(!able.send_invalidate && !able.receive_invalidate);
     let to =
         t.b.port
             .expose(t.qb, span(4096, 100), Access::Write)

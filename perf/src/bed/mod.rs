@@ -5,6 +5,7 @@
 //! ([`Bed::by_hand`]), which makes a run repeatable to the instruction.
 
 mod connecting;
+mod invalidate;
 mod serving;
 
 use crate::ends::End;
@@ -12,6 +13,7 @@ use crate::load::{Measured, Notice as LoadNotice, Order, figures};
 use crate::workload::Workload;
 use anyhow::{Context, Result, anyhow, bail};
 use core_affinity::CoreId;
+use invalidate::Invalidate;
 use rpcrdma_engine::{Setup, Side};
 use rpcrdma_fabric::Port;
 use rpcrdma_fabric::Span;
@@ -132,7 +134,7 @@ pub struct Bed<F: Fabric> {
     /// Where the service is.
     address: String,
     /// All its devices can do Send With Invalidate.
-    remote_invalidate: bool,
+    invalidate: Invalidate,
     bell: Arc<Bell>,
     ports: Vec<PortId>,
     /// What READ gives, of each lcore.
@@ -207,10 +209,7 @@ impl<F: Fabric> Bed<F> {
         };
         Ok(Self {
             wanted,
-            remote_invalidate: fabric
-                .devices()
-                .iter()
-                .all(|device| device.capabilities.remote_invalidate),
+            invalidate: Invalidate::of(&fabric.devices()),
             fabric,
             address,
             bell: Arc::new(Bell::new()?),
@@ -254,7 +253,7 @@ impl<F: Fabric> Bed<F> {
     }
 
     fn setup(&self, side: Side) -> Setup {
-        self.wanted.setup(side, self.remote_invalidate)
+        self.wanted.setup(side, self.invalidate.at(side))
     }
 
     /// A port that has room for everything, should it all be on one.

@@ -56,7 +56,8 @@ impl Port for PlayedPort {
             receive_depth: 64,
             transfer_bytes: 1 << 30,
             windows: 64,
-            remote_invalidate: true,
+            send_invalidate: true,
+            receive_invalidate: true,
         }
     }
 

@@ -45,9 +45,6 @@ pub struct Limits {
     pub windows: u32,
     /// Send With Invalidate and local invalidation.
     pub invalidate: bool,
-    /// A peer's Send With Invalidate can take a plain region away. Only known of siw: elsewhere such
-    /// a Send ends the connection.
-    pub takes_regions: bool,
     /// Requests of so many octets or more have to be signalled, each of them:
     /// [`Limits::NONE_LAZY`] but on siw. What is unsignalled siw hands to TCP as pages, not octets, and then says of all before
     /// a completion that it is done; what is written to that memory afterwards is what the peer gets.
@@ -93,15 +90,6 @@ impl Limits {
         }
     }
 
-    /// A peer's Send With Invalidate can take such an exposure away.
-    fn can_be_taken(&self, means: Expose) -> bool {
-        match means {
-            Expose::Window => true,
-            Expose::Auto | Expose::Region => self.takes_regions,
-            Expose::Arena => false,
-        }
-    }
-
     /// What a port can do at best.
     pub(crate) fn at_best(&self, expose: Expose) -> Capabilities {
         let means = self.means(expose).unwrap_or(Expose::Region);
@@ -111,7 +99,10 @@ impl Limits {
             receive_depth: self.depth.min(DEPTH_MOST),
             transfer_bytes: self.message_bytes.min(TRANSFER_MOST),
             windows: self.exposures(means),
-            remote_invalidate: self.invalidate && self.can_be_taken(means),
+            send_invalidate: self.invalidate,
+            // A plain region that is not of a fast registration can be taken away on siw alone,
+            // which does not tell; elsewhere it ends the connection.
+            receive_invalidate: self.invalidate && means == Expose::Window,
         }
     }
 }
@@ -134,7 +125,8 @@ pub(crate) struct Plan {
     pub(crate) completions: u32,
     pub(crate) windows: u32,
     pub(crate) transfer_bytes: u32,
-    pub(crate) remote_invalidate: bool,
+    pub(crate) send_invalidate: bool,
+    pub(crate) receive_invalidate: bool,
     pub(crate) lazy_bytes: u32,
     pub(crate) fenced: bool,
     pub(crate) writes_sinks: bool,
@@ -179,7 +171,8 @@ pub(crate) fn plan(
         completions,
         windows: wanted.windows.clamp(1, best.windows.max(1)),
         transfer_bytes: best.transfer_bytes,
-        remote_invalidate: best.remote_invalidate,
+        send_invalidate: best.send_invalidate,
+        receive_invalidate: best.receive_invalidate,
         lazy_bytes: limits.lazy_bytes,
         fenced: limits.overtakes_reads,
         writes_sinks: limits.writes_sinks,
@@ -220,7 +213,6 @@ mod tests {
             regions: 524_287,
             windows: 524_287,
             invalidate: true,
-            takes_regions: false,
             lazy_bytes: Limits::NONE_LAZY,
             overtakes_reads: false,
             writes_sinks: false,
@@ -249,7 +241,7 @@ mod tests {
         assert_eq!(plan.completions, 64 * (129 + 256));
         assert_eq!((plan.windows, plan.gather), (1000, count(MOST_ELEMENTS)));
         assert_eq!(plan.means, Expose::Window);
-        assert!(plan.remote_invalidate);
+        assert!(plan.send_invalidate && plan.receive_invalidate);
     }
 
     #[test]
@@ -276,21 +268,15 @@ mod tests {
         let siw = Limits {
             windows: 0,
             gather: 6,
-            takes_regions: true,
             ..rxe()
         };
         let plan = plan(&siw, &wanted(), Expose::Auto).expect("fits");
         assert_eq!((plan.means, plan.gather), (Expose::Region, 6));
-        assert!(plan.remote_invalidate);
-        let another = Limits {
-            takes_regions: false,
-            ..siw
-        };
-        let plan = super::plan(&another, &wanted(), Expose::Auto).expect("fits");
-        assert!(!plan.remote_invalidate, "its connections would end of it");
+        assert!(plan.send_invalidate, "for requesters that want it");
+        assert!(!plan.receive_invalidate, "nobody would tell");
         assert!(super::plan(&siw, &wanted(), Expose::Window).is_err());
         let arena = super::plan(&siw, &wanted(), Expose::Arena).expect("asked for");
-        assert!(!arena.remote_invalidate, "there is nothing to invalidate");
+        assert!(!arena.receive_invalidate, "there is nothing to invalidate");
     }
 
     #[test]

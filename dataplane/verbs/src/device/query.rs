@@ -63,7 +63,6 @@ pub(crate) fn limits(device: &Arc<Device>) -> Result<Limits, Fault> {
             positive(all.max_mw)
         },
         invalidate: flags & rdma::IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
-        takes_regions: is_siw(&all),
         lazy_bytes: if is_siw(&all) {
             SIW_LAZY_BYTES
         } else {

@@ -348,7 +348,8 @@ fn limits(plan: &Plan, outbox_bytes: u32) -> Limits {
         transfer_bytes: plan.transfer_bytes,
         outbox_bytes,
         windows: plan.windows,
-        remote_invalidate: plan.remote_invalidate,
+        send_invalidate: plan.send_invalidate,
+        receive_invalidate: plan.receive_invalidate,
         lazy_bytes: plan.lazy_bytes,
         fenced: plan.fenced,
     }

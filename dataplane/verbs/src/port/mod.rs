@@ -47,9 +47,9 @@
 //! where that number is `IBV_WC_IP_CSUM_OK`. No reliable connection of rxe's has another use for
 //! it, so on rxe, and there alone, it is taken for what it is: see [`invalidating_flags`]. A key
 //! that is told is still for the engine to judge, which knows what it exposed for which Call
-//! (V2-19). What is not told is found exposed when the Reply is settled, and retired: on siw that
-//! ends a region that the peer may have taken already, which is allowed, where the same done to a
-//! window would end the connection.
+//! (V2-19). Where it is not told, no peer is asked to (RFC 8797 3.2): a requester on siw wants no
+//! invalidation, though a responder there does it for one that wants. A peer that does it unasked
+//! has taken a region that is found exposed when the Reply is settled, and retired, which siw allows.
 //!
 //! Two devices hold accesses against less than was said, which no user of theirs can change:
 //!
@@ -251,7 +251,8 @@ impl Port for VerbsPort {
             receive_depth: self.limits.receive_depth,
             transfer_bytes: self.limits.transfer_bytes,
             windows: self.limits.windows,
-            remote_invalidate: self.limits.remote_invalidate,
+            send_invalidate: self.limits.send_invalidate,
+            receive_invalidate: self.limits.receive_invalidate,
         }
     }
 

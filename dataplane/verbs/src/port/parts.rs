@@ -33,8 +33,10 @@ pub(crate) struct Limits {
     pub(crate) outbox_bytes: u32,
     /// Exposures of all queue pairs at once.
     pub(crate) windows: u32,
-    /// Send With Invalidate works, and what it does to us can be believed.
-    pub(crate) remote_invalidate: bool,
+    /// Send With Invalidate can be sent.
+    pub(crate) send_invalidate: bool,
+    /// What it does to us is told.
+    pub(crate) receive_invalidate: bool,
     /// Requests of so many octets or more are signalled, each of them.
     pub(crate) lazy_bytes: u32,
     /// What is posted behind an RDMA Read has to wait for it.

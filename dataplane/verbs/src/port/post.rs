@@ -54,7 +54,7 @@ impl VerbsPort {
         id: WorkId,
     ) -> Result<Posted, Refused> {
         self.turn_to(qp)?;
-        if invalidate.is_some() && !self.limits.remote_invalidate {
+        if invalidate.is_some() && !self.limits.send_invalidate {
             return Err(Refused::Unsupported);
         }
         let (Some(pair), Some(slot)) = (self.pairs.get_mut(qp as usize), self.batch.slot()) else {

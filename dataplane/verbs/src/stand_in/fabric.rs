@@ -167,7 +167,8 @@ impl Fabric for StandInFabric {
                 receive_depth: 1024,
                 transfer_bytes: 1 << 30,
                 windows: 1 << 16,
-                remote_invalidate: true,
+                send_invalidate: true,
+                receive_invalidate: true,
             },
         }]
     }
@@ -198,7 +199,8 @@ impl Fabric for StandInFabric {
                 transfer_bytes: 1 << 30,
                 outbox_bytes: OUTBOX_BYTES,
                 windows: wanted.windows,
-                remote_invalidate: true,
+                send_invalidate: true,
+                receive_invalidate: true,
                 lazy_bytes: crate::device::Limits::NONE_LAZY,
                 fenced: false,
             },

@@ -109,7 +109,7 @@ impl Bed {
 
     /// Memory is exposed by windows.
     pub fn has_windows(&self) -> bool {
-        self.port.capabilities().remote_invalidate && !self.is_iwarp()
+        self.port.capabilities().receive_invalidate
     }
 
     /// An address of the device, with a port that the system chooses.

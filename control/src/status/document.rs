@@ -96,7 +96,7 @@ impl Device {
         Self {
             name: device.name.clone(),
             node: device.node,
-            state: DeviceState::Up,
+            state: DeviceState::of(device),
         }
     }
 }
@@ -105,12 +105,22 @@ impl Device {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceState {
-    /// It was there at start, and has had nothing to say since, or that its link is up again.
+    /// It has a link that is up.
     Up,
     /// Its link is down.
     Down,
     /// It is not there any more.
     Gone,
+}
+
+impl DeviceState {
+    /// That of one that is there.
+    pub(crate) fn of(device: &rpcrdma_fabric::connect::Device) -> Self {
+        match device.up {
+            true => Self::Up,
+            false => Self::Down,
+        }
+    }
 }
 
 /// A value of the plan that no device in use can do.
@@ -253,5 +263,21 @@ impl RefusedHeader {
             message_bytes,
             hex,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpcrdma_fabric::connect::Fabric;
+
+    #[test]
+    fn a_device_that_was_down_from_the_start_is_said_to_be() {
+        let [device] = &mut rpcrdma_memory::MemoryFabric::new().devices()[..] else {
+            panic!("one device");
+        };
+        assert_eq!(Device::new(device).state, DeviceState::Up);
+        device.up = false;
+        assert_eq!(Device::new(device).state, DeviceState::Down);
     }
 }

@@ -142,6 +142,7 @@ mod tests {
         let device = |capabilities| Device {
             name: "d".to_owned(),
             node: None,
+            up: true,
             capabilities,
         };
         capabilities.map(device).into()

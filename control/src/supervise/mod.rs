@@ -143,6 +143,9 @@ impl<F: Fabric> Supervisor<F> {
         let bell = Arc::new(Bell::new().context("no descriptors left")?);
         let export = plan.export.as_ref().map(start_export).transpose()?;
         let devices = fabric.devices();
+        for device in devices.iter().filter(|device| !device.up) {
+            warn!("device {}: link down", device.name);
+        }
         let clamps = clamp::clamp(&mut plan, &devices)?;
         for clamp in &clamps {
             warn!("{clamp}");

@@ -50,6 +50,7 @@ mod tests {
         Device {
             name: name.to_owned(),
             node,
+            up: true,
             capabilities: Capabilities {
                 gather: 1,
                 send_depth: 1,

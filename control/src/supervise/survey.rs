@@ -83,7 +83,7 @@ impl Surveyor {
         });
         for device in devices {
             match self.devices.iter_mut().find(|it| it.name == device.name) {
-                Some(known) => known.state = DeviceState::Up,
+                Some(known) => known.state = DeviceState::of(device),
                 None => self.devices.push(Device::new(device)),
             }
         }

@@ -94,6 +94,8 @@ pub struct Device {
     pub name: String,
     /// The NUMA node it sits at, where that is known.
     pub node: Option<u32>,
+    /// One of its links is up, or it has none that could be down.
+    pub up: bool,
     /// What a port on it can do at best.
     pub capabilities: Capabilities,
 }
@@ -109,8 +111,12 @@ pub enum DeviceChange {
     Gone,
 }
 
-/// A port that is wanted. The fabric may give less of anything but queue pairs: what it gave is
-/// in [`Port::capabilities`].
+/// A port that is wanted. The fabric may give less of anything: what it gave is in
+/// [`Port::capabilities`].
+///
+/// Where everything together is more than the device has, queue pairs give way first, and keep the
+/// depths that were asked for: whoever asks has derived its credits from them. Only where not even
+/// one queue pair fits is it made less deep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortWanted {
     /// The device, by name; `None`: whichever the fabric takes first.

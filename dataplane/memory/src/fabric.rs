@@ -105,6 +105,7 @@ impl Fabric for MemoryFabric {
         vec![Device {
             name: DEVICE.to_owned(),
             node: None,
+            up: true,
             capabilities: port::at_best(),
         }]
     }

@@ -72,6 +72,7 @@ impl VerbsFabric {
             .map(|known| connect::Device {
                 name: known.device.name().to_owned(),
                 node: known.node,
+                up: known.down.len() < usize::from(known.limits.links),
                 capabilities: known.limits.at_best(self.settings.expose),
             })
             .collect()
@@ -121,13 +122,16 @@ impl VerbsFabric {
         let limits = device::limits(&device)?;
         let number = super::look::CHANNEL + self.number() + 1;
         self.watch(context.events(), number)?;
+        // Asked only now that what changes is told.
+        let links = device::links(self.library, context, limits.links, &self.settings)?;
+        let down = links.iter().filter(|link| link.state != LinkState::Active);
         self.devices.push(Known {
             number,
             node: device::node(device.name()),
             device,
             limits,
             gone: false,
-            down: Vec::new(),
+            down: down.map(|link| u32::from(link.number)).collect(),
             unburied: Vec::new(),
             regions: Vec::new(),
         });

@@ -161,6 +161,7 @@ impl Fabric for StandInFabric {
         vec![Device {
             name: "stand-in".to_owned(),
             node: None,
+            up: true,
             capabilities: Capabilities {
                 gather: 16,
                 send_depth: 1024,

@@ -134,6 +134,9 @@ pub struct Clamp {
     pub wanted: u64,
     /// What it is instead.
     pub given: u64,
+    /// Why, where there is more to say than that the device can do no more.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// What came of configurations that were read again while it ran.

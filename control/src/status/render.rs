@@ -196,11 +196,10 @@ impl fmt::Display for Clamp {
             what,
             wanted,
             given,
+            reason,
         } = self;
-        write!(
-            f,
-            "{endpoint}: {what} is {given}, not {wanted}: the device can do no more"
-        )
+        let reason = reason.as_deref().unwrap_or("the device can do no more");
+        write!(f, "{endpoint}: {what} is {given}, not {wanted}: {reason}")
     }
 }
 

@@ -48,6 +48,7 @@ fn document() -> Document {
             state: DeviceState::Down,
         }],
         clamps: vec![Clamp {
+            reason: None,
             endpoint: "nfs".into(),
             what: "credits".into(),
             wanted: 64,

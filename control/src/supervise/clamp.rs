@@ -39,9 +39,25 @@ pub(super) fn clamp(plan: &mut Plan, devices: &[Device]) -> Result<Vec<Clamp>> {
     Ok(clamps)
 }
 
+/// What an lcore's port has less room for than the plan says, if it has.
+pub(super) fn room(lcore: usize, device: &str, plan: &Plan, queue_pairs: u32) -> Option<Clamp> {
+    let wanted = plan.runtime.connections_max;
+    (queue_pairs < wanted).then(|| Clamp {
+        endpoint: format!("lcore {lcore}"),
+        what: "runtime.connections_max".to_owned(),
+        wanted: wanted.into(),
+        given: queue_pairs.into(),
+        reason: Some(format!(
+            "device {device} has room for no more queue pairs of this depth at once; fewer \
+             credits or another lcore make room"
+        )),
+    })
+}
+
 /// What both can do.
 fn least(a: Capabilities, b: Capabilities) -> Capabilities {
     Capabilities {
+        queue_pairs: a.queue_pairs.min(b.queue_pairs),
         gather: a.gather.min(b.gather),
         send_depth: a.send_depth.min(b.send_depth),
         receive_depth: a.receive_depth.min(b.receive_depth),
@@ -60,6 +76,7 @@ fn transport_to(name: &str, it: &mut Transport, least: &Capabilities, clamps: &m
                 what: what.to_owned(),
                 wanted: wanted.into(),
                 given: given.into(),
+                reason: None,
             });
         }
     };
@@ -108,6 +125,7 @@ fn invalidation_to(plan: &mut Plan, least: &Capabilities, clamps: &mut Vec<Clamp
                 what: "remote_invalidate".to_owned(),
                 wanted: 1,
                 given: 0,
+                reason: None,
             });
         }
     }
@@ -129,6 +147,7 @@ mod tests {
     }
 
     const ABLE: Capabilities = Capabilities {
+        queue_pairs: 4096,
         gather: 16,
         send_depth: 1024,
         receive_depth: 1024,
@@ -222,6 +241,16 @@ mod tests {
         assert_eq!(clamped(&clamps), [("remote_invalidate", 1, 0)]);
         assert!(plan.services[0].transport.remote_invalidate);
         assert!(!plan.backs[0].transport.remote_invalidate);
+    }
+
+    #[test]
+    fn a_port_that_holds_less_than_the_plan_is_told_of() {
+        let plan = plan("");
+        let most = plan.runtime.connections_max;
+        assert_eq!(room(0, "d0", &plan, most), None);
+        let clamp = room(0, "d0", &plan, 96).unwrap().to_string();
+        let told = format!("lcore 0: runtime.connections_max is 96, not {most}: device d0 has");
+        assert!(clamp.starts_with(&told), "{clamp}");
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(super) struct Core<F: Fabric> {
     pub(super) processor: usize,
     /// Its port.
     pub(super) port: PortId,
+    /// Queue pairs that the port has room for.
+    pub(super) queue_pairs: u32,
     /// The device that the port is on.
     pub(super) device: String,
     /// The rings to and from it.
@@ -168,6 +170,7 @@ fn start<F: Fabric>(
     };
     let wanted = port_wanted(plan, &device, core.id);
     let (port_id, port) = fabric.open_port(Arc::clone(&arena), &wanted)?;
+    let queue_pairs = port.capabilities().queue_pairs;
     let places = Places {
         seats: runtime.connections_max as usize,
         ..Places::default()
@@ -183,6 +186,7 @@ fn start<F: Fabric>(
     Ok(Core {
         processor: core.id,
         port: port_id,
+        queue_pairs,
         device,
         line,
         running,

@@ -146,12 +146,17 @@ impl<F: Fabric> Supervisor<F> {
         for device in devices.iter().filter(|device| !device.up) {
             warn!("device {}: link down", device.name);
         }
-        let clamps = clamp::clamp(&mut plan, &devices)?;
+        let mut clamps = clamp::clamp(&mut plan, &devices)?;
+        let foundry = Foundry::new(&bell);
+        let cores = foundry.start_all(&plan, &mut fabric, &devices)?;
+        let rooms = cores
+            .iter()
+            .enumerate()
+            .filter_map(|(index, core)| clamp::room(index, &core.device, &plan, core.queue_pairs));
+        clamps.extend(rooms);
         for clamp in &clamps {
             warn!("{clamp}");
         }
-        let foundry = Foundry::new(&bell);
-        let cores = foundry.start_all(&plan, &mut fabric, &devices)?;
         let doors = Doors::open(&plan, &mut fabric)?;
         let ground = Ground { devices, clamps };
         let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), ground, Arc::clone(&bell));

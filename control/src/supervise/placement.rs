@@ -52,6 +52,7 @@ mod tests {
             node,
             up: true,
             capabilities: Capabilities {
+                queue_pairs: 1,
                 gather: 1,
                 send_depth: 1,
                 receive_depth: 1,

@@ -224,8 +224,10 @@ impl Sessions {
 /// Why a connection gets no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSeat {
-    /// No lcore polls the device that it comes by, or the ports there are full.
+    /// No lcore polls the device that it comes by.
     NoPort,
+    /// The ports of that device have no queue pair left.
+    Full,
     /// Those that do are full, or too busy to be told.
     NoRoom,
 }
@@ -234,9 +236,8 @@ impl NoSeat {
     /// In words.
     pub(super) fn reason(self) -> &'static str {
         match self {
-            NoSeat::NoPort => {
-                "no lcore polls the device that this connection comes by with a queue pair left"
-            }
+            NoSeat::NoPort => "no lcore polls the device that this connection comes by",
+            NoSeat::Full => "the device that this connection comes by has no queue pair left",
             NoSeat::NoRoom => "no seat is free on any lcore",
         }
     }
@@ -248,10 +249,13 @@ pub(super) fn roomiest<F: Fabric>(
     fabric: &F,
     connection: ConnectionId,
 ) -> Result<usize, NoSeat> {
-    let able = cores
-        .iter()
-        .enumerate()
-        .filter(|(_, core)| core.gone.is_none() && fabric.may_serve(connection, core.port));
+    let living = || {
+        cores
+            .iter()
+            .enumerate()
+            .filter(|(_, core)| core.gone.is_none())
+    };
+    let able = living().filter(|(_, core)| fabric.may_serve(connection, core.port));
     let rooms = able.map(|(index, core)| match core.line.has_room() {
         true => (index, core.line.free_seats()),
         false => (index, 0),
@@ -259,7 +263,10 @@ pub(super) fn roomiest<F: Fabric>(
     let rooms: Vec<_> = rooms.collect();
     // Of equals the first: `max_by_key` would take the last.
     let best = rooms.into_iter().rev().max_by_key(|&(_, room)| room);
-    let (best, room) = best.ok_or(NoSeat::NoPort)?;
+    let Some((best, room)) = best else {
+        let full = living().any(|(_, core)| fabric.is_full(connection, core.port));
+        return Err(if full { NoSeat::Full } else { NoSeat::NoPort });
+    };
     if room > 0 {
         Ok(best)
     } else {

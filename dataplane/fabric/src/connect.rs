@@ -220,6 +220,12 @@ pub trait Fabric {
     /// Whether a connection that is resolved or requested can be taken on this port.
     fn may_serve(&self, connection: ConnectionId, port: PortId) -> bool;
 
+    /// Whether a connection cannot be taken on this port for want of room alone: it leads to its
+    /// device, and the port has as many queue pairs as it can have at once.
+    fn is_full(&self, _connection: ConnectionId, _port: PortId) -> bool {
+        false
+    }
+
     /// Makes the queue pair, on `port`, for a connection that is resolved or requested.
     fn take(
         &mut self,

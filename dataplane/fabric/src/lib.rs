@@ -79,6 +79,8 @@ pub enum Outcome {
 /// What a port can do. Read once, before plans are made: a plan is clamped to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
+    /// Queue pairs of a port at once.
+    pub queue_pairs: u32,
     /// Elements of one Send's gather list.
     pub gather: u32,
     /// Send-queue entries of one queue pair.

@@ -33,6 +33,7 @@ const TRANSFER_BYTES: u32 = 1 << 30;
 /// What a port can be opened with at most.
 pub(crate) fn at_best() -> Capabilities {
     Capabilities {
+        queue_pairs: crate::ring::MOST_QUEUE_PAIRS,
         gather: GATHER,
         send_depth: DEPTH_MAX,
         receive_depth: DEPTH_MAX,
@@ -181,6 +182,7 @@ impl Port for MemoryPort {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            queue_pairs: u32::try_from(self.queue_pairs.len()).unwrap_or(u32::MAX),
             gather: GATHER,
             send_depth: self.limits.send_depth,
             receive_depth: self.limits.receive_depth,

@@ -196,6 +196,10 @@ impl Fabric for VerbsFabric {
         self.check_seat(connection, port).is_ok()
     }
 
+    fn is_full(&self, connection: ConnectionId, port: PortId) -> bool {
+        matches!(self.check_seat(connection, port), Err(Error::PortFull(_)))
+    }
+
     fn take(&mut self, connection: ConnectionId, port: PortId) -> Result<Endpoint, Error> {
         self.seat(connection, port)
     }

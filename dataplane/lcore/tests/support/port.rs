@@ -51,6 +51,7 @@ impl Port for PlayedPort {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            queue_pairs: 64,
             gather: 8,
             send_depth: 64,
             receive_depth: 64,

@@ -94,6 +94,7 @@ impl Limits {
     pub(crate) fn at_best(&self, expose: Expose) -> Capabilities {
         let means = self.means(expose).unwrap_or(Expose::Region);
         Capabilities {
+            queue_pairs: self.queue_pairs.min(MOST_PAIRS),
             gather: self.gather.min(count(MOST_ELEMENTS)),
             send_depth: self.depth.min(DEPTH_MOST),
             receive_depth: self.depth.min(DEPTH_MOST),
@@ -116,6 +117,8 @@ fn count(constant: usize) -> u32 {
 pub(crate) struct Plan {
     pub(crate) means: Expose,
     pub(crate) queue_pairs: u32,
+    /// As many of them as the completion queue has entries for, at once.
+    pub(crate) at_once: u32,
     /// Of each queue pair.
     pub(crate) send_depth: u32,
     pub(crate) receive_depth: u32,
@@ -146,7 +149,7 @@ pub(crate) fn plan(
 ) -> Result<Plan, &'static str> {
     let means = limits.means(expose)?;
     let best = limits.at_best(expose);
-    let queue_pairs = wanted.queue_pairs.clamp(1, MOST_PAIRS);
+    let queue_pairs = wanted.queue_pairs.clamp(1, best.queue_pairs.max(1));
     // One entry more than is offered: see `RESERVED` of the port.
     let send = wanted
         .send_depth
@@ -164,6 +167,7 @@ pub(crate) fn plan(
     Ok(Plan {
         means,
         queue_pairs,
+        at_once: queue_pairs.min(completions / (send + receive)),
         send_depth: send,
         receive_depth: receive,
         gather: best.gather,
@@ -253,6 +257,7 @@ mod tests {
         let plan = plan(&rxe(), &many, Expose::Auto).expect("fits");
         assert_eq!((plan.send_depth, plan.receive_depth), (129, 256));
         assert_eq!(plan.completions, 32_767);
+        assert_eq!((plan.queue_pairs, plan.at_once), (1024, 85), "and says so");
         // And where not one fits, it gets its share of what there is.
         let limits = Limits {
             completions: 77,

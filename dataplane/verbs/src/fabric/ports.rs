@@ -45,9 +45,7 @@ impl Berth {
 
     /// Another queue pair, and entries of the completion queue for all it could have out.
     fn has_room(&self) -> bool {
-        let each = u64::from(self.plan.send_depth) + u64::from(self.plan.receive_depth);
-        let entries = (u64::from(self.pairs) + 1) * each;
-        self.pairs < self.plan.queue_pairs && entries <= u64::from(self.plan.completions)
+        self.pairs < self.plan.at_once
     }
 
     fn depths(&self) -> Depths {
@@ -341,7 +339,7 @@ fn registered(arena: &Arc<Arena>, region: &Region) -> Registered {
 
 fn limits(plan: &Plan, outbox_bytes: u32) -> Limits {
     Limits {
-        queue_pairs: plan.queue_pairs,
+        queue_pairs: plan.at_once,
         send_depth: plan.send_depth,
         receive_depth: plan.receive_depth,
         gather: plan.gather,

@@ -246,6 +246,7 @@ impl Port for VerbsPort {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            queue_pairs: self.limits.queue_pairs,
             gather: self.limits.gather,
             send_depth: self.limits.send_depth,
             receive_depth: self.limits.receive_depth,

@@ -163,6 +163,7 @@ impl Fabric for StandInFabric {
             node: None,
             up: true,
             capabilities: Capabilities {
+                queue_pairs: 1024,
                 gather: 16,
                 send_depth: 1024,
                 receive_depth: 1024,

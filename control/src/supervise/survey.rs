@@ -339,15 +339,17 @@ fn reloads(reloads: &Reloads) -> Family {
 }
 
 /// Every plain counter of an lcore: name, meaning, value. The engine's have plain names, those
-/// of the loop and of the upper layers say whose they are.
+/// of the loop, of the port and of the upper layers say whose they are.
 fn named(snapshot: &Snapshot<Upper>) -> impl Iterator<Item = (String, &'static str, u64)> {
     let engine = snapshot.counters.named().into_iter();
     let turns = snapshot.turns.named();
+    let port = snapshot.port.named();
     let upper = snapshot.upper.named().into_iter();
     let own = engine.map(|(name, help, value)| (name.to_owned(), help, value));
     let turns = turns.map(|(name, help, value)| (format!("loop_{name}"), help, value));
+    let port = port.map(|(name, help, value)| (format!("port_{name}"), help, value));
     let upper = upper.map(|(name, help, value)| (format!("upper_{name}"), help, value));
-    own.chain(turns).chain(upper)
+    own.chain(turns).chain(port).chain(upper)
 }
 
 /// Families by name.

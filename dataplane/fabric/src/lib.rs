@@ -17,6 +17,7 @@
 pub mod arena;
 mod bits;
 pub mod connect;
+mod counts;
 #[expect(
     unsafe_code,
     reason = "the rate of copying memory is taken of raw memory"
@@ -31,6 +32,7 @@ pub mod short;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod tract;
 
+pub use counts::PortCounts;
 pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};
 pub use rpcrdma_wire::{Handle, Segment};
 
@@ -106,6 +108,11 @@ pub trait Port {
 
     /// What this port can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// What it has counted so far.
+    fn counts(&self) -> PortCounts {
+        PortCounts::default()
+    }
 
     /// Takes over a queue pair. Receives may be posted from now on; the rest works once the
     /// connection is established. `token` comes back with every completion.

@@ -142,6 +142,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
         if let Some(Survey { mut snapshot, .. }) = self.survey.take() {
             snapshot.counters.clone_from(&self.bench.counters);
             snapshot.turns = self.counts;
+            snapshot.port = self.bench.port.counts();
             snapshot.upper.clone_from(&self.sums);
             snapshot.memory = self.bench.regions.usage();
             snapshot.refusals.clone_from(&self.bench.refusals);

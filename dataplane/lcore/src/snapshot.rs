@@ -5,6 +5,7 @@ use crate::refusals::Refusals;
 use crate::seats::{ConnectionNumber, SeatId};
 use rpcrdma_engine::phase::Phase;
 use rpcrdma_engine::{Connection, Counters};
+use rpcrdma_fabric::PortCounts;
 use rpcrdma_fabric::pool::Usage;
 use rpcrdma_upper::Upper;
 use rpcrdma_wire::{Reject, Version};
@@ -18,6 +19,8 @@ pub struct Snapshot<U: Upper> {
     pub counters: Counters,
     /// What the loop counted.
     pub turns: LoopCounters,
+    /// What the port counted.
+    pub port: PortCounts,
     /// What the upper layers counted, those of connections that are gone included.
     pub upper: U::Counters,
     /// The pool.
@@ -75,6 +78,7 @@ impl<U: Upper> Snapshot<U> {
         Snapshot {
             counters: Counters::default(),
             turns: LoopCounters::default(),
+            port: PortCounts::default(),
             upper: U::Counters::default(),
             memory: Usage::default(),
             refusals: Refusals::new(),

@@ -53,6 +53,6 @@ pub use device::{Gid, GidKind, Limits, Link, LinkState, Survey, Transport, surve
 pub use endpoint::Endpoint;
 pub use error::{Error, Fault};
 pub use fabric::VerbsFabric;
-pub use port::{Counts, VerbsPort};
+pub use port::VerbsPort;
 pub use rdma_core_sys::Absent;
 pub use settings::{Expose, Settings};

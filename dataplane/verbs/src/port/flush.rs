@@ -4,6 +4,7 @@
 
 use super::VerbsPort;
 use super::batch::Batch;
+use super::counts;
 use super::rail::{Rail, Stopped};
 use super::status;
 use super::ticket::Place;
@@ -69,7 +70,7 @@ impl VerbsPort {
         stopped: Stopped,
     ) {
         let error = status::post_error(stopped.errno);
-        self.counts.count(error);
+        counts::count(&mut self.counts, error);
         self.fail(place);
         self.take_back(place, (sends.0 - sends.1, error), receives.0 - receives.1);
     }

@@ -97,8 +97,6 @@ mod sleep;
 mod status;
 mod ticket;
 
-pub use counts::Counts;
-
 pub(crate) use batch::{MOST_ELEMENTS, MOST_INLINE};
 pub(crate) use calls::Calls;
 pub(crate) use pair::Books;
@@ -118,8 +116,8 @@ use pair::Pair;
 use rdma_core_sys as rdma;
 use reap::Settling;
 use rpcrdma_fabric::{
-    Access, Capabilities, Completion, Handle, Octets, Outcome, Port, Posted, QueuePair, Refused,
-    Segment, Span, Token, WorkId,
+    Access, Capabilities, Completion, Handle, Octets, Outcome, Port, PortCounts, Posted, QueuePair,
+    Refused, Segment, Span, Token, WorkId,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -155,7 +153,7 @@ pub struct VerbsPort {
     ending: Vec<Place>,
     /// The last connection that found no window.
     seeker: Option<Token>,
-    counts: Counts,
+    counts: PortCounts,
     armed: bool,
     /// The device, or the completion queue, is gone.
     gone: bool,
@@ -203,18 +201,12 @@ impl VerbsPort {
             late: VecDeque::with_capacity(usize::from(count) * 2 + 64),
             ending: Vec::with_capacity(usize::from(count)),
             seeker: None,
-            counts: Counts::default(),
+            counts: PortCounts::default(),
             armed: false,
             gone: false,
             ended: false,
             inbox,
         })
-    }
-
-    /// What this port counts besides what the engine does.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.counts
     }
 
     /// Gives out what the registrar has answered.
@@ -255,6 +247,10 @@ impl Port for VerbsPort {
             send_invalidate: self.limits.send_invalidate,
             receive_invalidate: self.limits.receive_invalidate,
         }
+    }
+
+    fn counts(&self) -> PortCounts {
+        self.counts
     }
 
     fn adopt(&mut self, mut endpoint: Endpoint, token: Token) -> Result<QueuePair, Refused> {

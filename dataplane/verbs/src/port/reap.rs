@@ -4,11 +4,11 @@
 //! speaks for all sends before it, back to the last that was spoken for: those were done, or it
 //! would have been one of them that failed. Of the one it names it says how that went.
 
-use super::VerbsPort;
 use super::pair::{Phase, Then};
 use super::poller::Seen;
 use super::status;
 use super::ticket::Place;
+use super::{VerbsPort, counts};
 use crate::expose::Means;
 use rdma_core_sys as rdma;
 use rpcrdma_fabric::{Completion, Outcome, WorkError, WorkId};
@@ -97,7 +97,7 @@ impl VerbsPort {
         let place = seen.ticket.place();
         let pair = self.pairs.get_mut(usize::from(place.index));
         let Some(pair) = pair.filter(|pair| pair.place == place) else {
-            self.counts.stale += 1;
+            self.counts.stale = self.counts.stale.wrapping_add(1);
             return;
         };
         let number = seen.ticket.number();
@@ -117,7 +117,7 @@ impl VerbsPort {
         // Receives are used in the order they were posted.
         if pair.receives.is_empty() || pair.receives.first_number() != number {
             debug_assert!(!pair.receives.has(number), "receives are in order");
-            self.counts.stale += 1;
+            self.counts.stale = self.counts.stale.wrapping_add(1);
             return;
         }
         let id = pair.receives.pop().unwrap_or_default();
@@ -186,7 +186,7 @@ impl VerbsPort {
             });
         }
         if let Some(error) = error {
-            self.counts.count(error);
+            counts::count(&mut self.counts, error);
             self.fail(place);
         }
     }

@@ -40,7 +40,7 @@ impl Memory for Ram {
     }
 }
 
-pub(crate) fn span(offset: u64, len: u32) -> Span {
+pub(crate) const fn span(offset: u64, len: u32) -> Span {
     Span { offset, len }
 }
 

@@ -16,4 +16,5 @@ pub mod load;
 pub mod nfs;
 pub mod progress;
 pub mod report;
+pub mod trial;
 pub mod workload;

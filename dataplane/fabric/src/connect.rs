@@ -23,7 +23,7 @@
 //!
 //! Steps out of this order are refused, and change nothing.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, Hugepages};
 use crate::{Capabilities, Port};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
@@ -34,6 +34,8 @@ use std::time::{Duration, Instant};
 
 /// How long a wait for an event goes on without looking.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Octets of the arena of a port that is only asked.
+const ASKED_BYTES: u64 = 2 << 20;
 
 /// A port, as the control thread names it. Never used twice in a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -253,6 +255,43 @@ pub trait Fabric {
     /// Readable when [`Fabric::poll`] has something to do. `None`: what happens here follows
     /// from what this process does, and whoever did it looks.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// The device that a connection goes by which is resolved or requested: one that a port on it may
+/// serve. Each is asked by a port that is opened for the question; where there is one device
+/// alone, that is the answer. `None`: no device may serve it.
+///
+/// # Errors
+///
+/// A port cannot be opened.
+pub fn device_of<F: Fabric>(
+    fabric: &mut F,
+    connection: ConnectionId,
+) -> Result<Option<String>, F::Error> {
+    let mut names: Vec<String> = fabric.devices().into_iter().map(|it| it.name).collect();
+    if names.len() == 1 {
+        return Ok(names.pop());
+    }
+    for name in names {
+        // Without memory for the question there is none for an answer to be of use.
+        let Ok(arena) = Arena::map(ASKED_BYTES, Hugepages::Off) else {
+            continue;
+        };
+        let wanted = PortWanted {
+            device: Some(name),
+            processor: None,
+            queue_pairs: 1,
+            send_depth: 16,
+            receive_depth: 16,
+            windows: 1,
+            message_bytes: 4096,
+        };
+        let (id, _port) = fabric.open_port(Arc::new(arena), &wanted)?;
+        if fabric.may_serve(connection, id) {
+            return Ok(wanted.device);
+        }
+    }
+    Ok(None)
 }
 
 /// Waits for the next thing that happens, until `deadline` at the latest: for callers that have

@@ -4,7 +4,7 @@
 //! state that the machine is in, so a latency without the floor measured beside it says little.
 
 use crate::arena::{Arena, Hugepages};
-use crate::connect::{ConnectionId, Event, Fabric, PortId, PortWanted, next_event};
+use crate::connect::{ConnectionId, Event, Fabric, PortId, PortWanted, device_of, next_event};
 use crate::{Completion, Octets, Outcome, Port, QueuePair, Span, Token, WorkId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -226,8 +226,6 @@ fn wait<F: Fabric, T>(
 
 /// Two ports and a connection between them, which stands.
 fn two_ends<F: Fabric>(fabric: &mut F, address: &str, octets: u32) -> Result<Ends<F>, FloorError> {
-    let (near_id, near) = open(fabric, octets)?;
-    let (far_id, far) = open(fabric, octets)?;
     let listener = fabric.listen(address).map_err(refused)?;
     let address = fabric.address(listener).unwrap_or_else(|| address.into());
 
@@ -235,6 +233,7 @@ fn two_ends<F: Fabric>(fabric: &mut F, address: &str, octets: u32) -> Result<End
     wait(fabric, |event| {
         (*event == Event::Resolved { connection: asking }).then_some(())
     })?;
+    let (near_id, near) = open(fabric, asking, octets)?;
     let endpoint = fabric.take(asking, near_id).map_err(refused)?;
     let near = End::start(near, endpoint, octets)?;
     fabric.connect(asking, &[]).map_err(refused)?;
@@ -243,6 +242,7 @@ fn two_ends<F: Fabric>(fabric: &mut F, address: &str, octets: u32) -> Result<End
         Event::Request { connection, .. } => Some(*connection),
         _ => None,
     })?;
+    let (far_id, far) = open(fabric, asked, octets)?;
     let endpoint = fabric.take(asked, far_id).map_err(refused)?;
     let far = End::start(far, endpoint, octets)?;
     fabric.accept(asked, &[]).map_err(refused)?;
@@ -256,11 +256,16 @@ fn two_ends<F: Fabric>(fabric: &mut F, address: &str, octets: u32) -> Result<End
     Ok([near, far])
 }
 
-fn open<F: Fabric>(fabric: &mut F, octets: u32) -> Result<(PortId, F::Port), FloorError> {
+/// A port on the device that the connection goes by.
+fn open<F: Fabric>(
+    fabric: &mut F,
+    connection: ConnectionId,
+    octets: u32,
+) -> Result<(PortId, F::Port), FloorError> {
     let bytes = room(octets) * u64::from(RECEIVES + 1);
     let arena = Arc::new(Arena::map(bytes, Hugepages::Try)?);
     let wanted = PortWanted {
-        device: None,
+        device: device_of(fabric, connection).map_err(refused)?,
         processor: None,
         queue_pairs: 1,
         send_depth: RECEIVES,

@@ -96,7 +96,7 @@ impl<F: Fabric> Bed<F> {
     }
 
     /// Waits for what `pick` takes of the events; a refusal is an error.
-    fn await_event<T>(
+    pub(super) fn await_event<T>(
         &mut self,
         what: &str,
         mut pick: impl FnMut(&Event) -> Option<T>,

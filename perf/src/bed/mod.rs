@@ -5,6 +5,7 @@
 //! ([`Bed::by_hand`]), which makes a run repeatable to the instruction.
 
 mod connecting;
+mod device;
 mod invalidate;
 mod serving;
 
@@ -13,6 +14,7 @@ use crate::load::{Measured, Notice as LoadNotice, Order, figures};
 use crate::workload::Workload;
 use anyhow::{Context, Result, anyhow, bail};
 use core_affinity::CoreId;
+use device::Devices;
 use invalidate::Invalidate;
 use rpcrdma_engine::{Setup, Side};
 use rpcrdma_fabric::Port;
@@ -133,6 +135,7 @@ pub struct Bed<F: Fabric> {
     fabric: F,
     /// Where the service is.
     address: String,
+    devices: Devices,
     /// All its devices can do Send With Invalidate.
     invalidate: Invalidate,
     bell: Arc<Bell>,
@@ -207,11 +210,12 @@ impl<F: Fabric> Bed<F> {
                 fabric.address(listener).unwrap_or_else(|| address.clone())
             }
         };
-        Ok(Self {
+        let mut bed = Self {
             wanted,
             invalidate: Invalidate::of(&fabric.devices()),
             fabric,
             address,
+            devices: Devices::Any,
             bell: Arc::new(Bell::new()?),
             ports: Vec::new(),
             sources: Vec::new(),
@@ -225,7 +229,10 @@ impl<F: Fabric> Bed<F> {
             lost: None,
             place,
             sessions: Vec::new(),
-        })
+        };
+        let found = bed.find_devices();
+        bed.devices = found.with_context(|| format!("the device that leads to {}", bed.address))?;
+        Ok(bed)
     }
 
     /// A port with its arena, and what makes the lcore for it.
@@ -263,7 +270,7 @@ impl<F: Fabric> Bed<F> {
         let receive_depth = u32::from(setup.receives());
         let windows = queue_pairs * u32::from(self.wanted.depth) * 2;
         Ok(PortWanted {
-            device: None,
+            device: self.devices.of(self.ports.len()),
             processor: core.map(|core| core.id),
             queue_pairs,
             send_depth: (4 * receive_depth).clamp(64, 1024),

@@ -2,7 +2,7 @@
 
 use super::*;
 use nfs3_types::nfs3::*;
-use nfs3_types::xdr_codec::{Opaque, Pack};
+use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
 
 /// A handle whose length is no multiple of four.
 const HANDLE: [u8; 27] = [0xA5; 27];
@@ -31,22 +31,12 @@ fn arguments(work: Work, lane: u32) -> Vec<u8> {
     work.head(lane)[HEAD_WORDS * 4..].to_vec()
 }
 
+/// A regular file, of whose attributes each other number is one.
 fn attributes() -> fattr3 {
-    fattr3 {
-        type_: ftype3::NF3REG,
-        mode: 0o644,
-        nlink: 1,
-        uid: 1,
-        gid: 1,
-        size: 9,
-        used: 9,
-        rdev: specdata3::default(),
-        fsid: 1,
-        fileid: 1,
-        atime: nfstime3::default(),
-        mtime: nfstime3::default(),
-        ctime: nfstime3::default(),
-    }
+    let words = [0, 0, 0, 1].repeat(21);
+    let (attributes, octets) = fattr3::unpack(&mut words.as_slice()).unwrap();
+    assert_eq!(octets, words.len());
+    attributes
 }
 
 #[test]

@@ -37,8 +37,11 @@ fn settings(verbs: &Verbs) -> Settings {
 /// One line about what there is.
 pub(crate) fn presence() -> String {
     match survey(&Settings::default()) {
-        Ok(devices) => {
-            let names: Vec<_> = devices.into_iter().map(|device| device.name).collect();
+        Ok(found) => {
+            let names = found.devices.into_iter().map(|device| device.name);
+            let silent = found.silent.into_iter();
+            let silent = silent.map(|(name, _)| format!("{name} (does not answer)"));
+            let names: Vec<_> = names.chain(silent).collect();
             format!("RDMA devices: {}", names.join(", "))
         }
         Err(error) => error.to_string(),
@@ -48,9 +51,17 @@ pub(crate) fn presence() -> String {
 /// `rpcrdmad devices`.
 pub(super) fn devices() -> Result<ExitCode> {
     match survey(&Settings::default()) {
-        Ok(devices) => {
-            super::output::say(&described(&devices))?;
-            Ok(ExitCode::SUCCESS)
+        Ok(found) => {
+            super::output::say(&described(&found.devices))?;
+            for (name, error) in &found.silent {
+                eprintln!("{name} does not answer: {error}");
+            }
+            let all = found.silent.is_empty();
+            Ok(if all {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
         Err(error) => {
             eprintln!("{error}");

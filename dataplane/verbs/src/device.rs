@@ -12,9 +12,9 @@ mod sysfs;
 
 pub use gid::{Gid, GidKind};
 pub use limits::Limits;
-pub use survey::{Link, LinkState, Survey, Transport, survey};
+pub use survey::{Link, LinkState, Survey, Surveys, Transport, survey};
 
-pub(crate) use lease::{Lease, present};
+pub(crate) use lease::{Lease, Leases, present};
 pub(crate) use limits::{Plan, plan};
 pub(crate) use met::Met;
 pub(crate) use news::{News, next};

@@ -24,7 +24,7 @@ mod resolve;
 
 use crate::bell::Bell;
 use crate::cm::Channel;
-use crate::device::{Lease, Met};
+use crate::device::{Leases, Met};
 use crate::error::Error;
 use crate::expose::Registrar;
 use crate::settings::Settings;
@@ -69,8 +69,8 @@ pub struct VerbsFabric {
     bell: Arc<Bell>,
     epoll: OwnedFd,
     channel: Arc<Channel>,
-    /// Of the devices above: ends after all that was made of them by this thread.
-    lease: Option<Lease>,
+    /// Of the devices above: end after all that was made of them by this thread.
+    leases: Leases,
     library: &'static Library,
 }
 
@@ -102,7 +102,7 @@ impl VerbsFabric {
             bell,
             epoll,
             channel,
-            lease: None,
+            leases: Leases::default(),
             library,
         };
         fabric.watch(fabric.bell.as_fd(), look::BELL)?;
@@ -147,8 +147,8 @@ impl Drop for VerbsFabric {
     fn drop(&mut self) {
         let used = |known: &Known| Arc::strong_count(&known.device) > 1;
         if self.devices.iter().any(used) {
-            // Ports are left, whose objects are in contexts of this lease: it never ends.
-            std::mem::forget(self.lease.take());
+            // Ports are left, whose objects are in contexts of these leases: they never end.
+            std::mem::forget(std::mem::take(&mut self.leases));
         }
     }
 }

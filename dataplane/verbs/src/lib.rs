@@ -49,7 +49,7 @@ mod settings;
 #[cfg(any(test, feature = "stand-in"))]
 pub mod stand_in;
 
-pub use device::{Gid, GidKind, Limits, Link, LinkState, Survey, Transport, survey};
+pub use device::{Gid, GidKind, Limits, Link, LinkState, Survey, Surveys, Transport, survey};
 pub use endpoint::Endpoint;
 pub use error::{Error, Fault};
 pub use fabric::VerbsFabric;

@@ -32,10 +32,11 @@ fn a_device_is_surveyed() {
     with_bed(|bed| {
         let found = survey(&Settings::default()).expect("devices");
         println!("{found:#?}");
-        for (device, surveyed) in bed.fabric.devices().iter().zip(&found) {
+        for (device, surveyed) in bed.fabric.devices().iter().zip(&found.devices) {
             assert_eq!(device.name, surveyed.name);
             let limits = surveyed.limits;
             assert!(limits.queue_pairs > 0 && limits.depth >= 16 && limits.completions >= 32);
+            assert!(device.up, "it carries this bed");
             assert!(device.capabilities.gather > 0 && device.capabilities.windows > 0);
             assert!(device.capabilities.transfer_bytes >= 1 << 20);
         }

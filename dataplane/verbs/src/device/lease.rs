@@ -1,8 +1,9 @@
 //! The contexts that the connection manager lends.
 //!
 //! It counts who has a device, and closes one that is gone when nobody has it any more; some
-//! kernels wait with removing a device until it is closed. A lease is of all devices at once, so
-//! to give one back is to take a new lease, which has only those that are there, and end the old.
+//! kernels wait with removing a device until it is closed. A lease is of all devices at once that
+//! are there, so to give one back is to take a new lease and end the old. What is gone is in no
+//! new lease, though ports may still stand on it: the old one is kept until they do not.
 
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
@@ -11,6 +12,40 @@ use crate::port::Raw;
 use rdma_core_sys as rdma;
 use rdma_core_sys::Library;
 use std::ptr;
+
+/// The leases that are needed.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    newest: Option<Lease>,
+    /// Those that have devices that no newer one has.
+    old: Vec<Lease>,
+}
+
+impl Leases {
+    /// Takes a new one.
+    pub(crate) fn take(&mut self, library: &'static Library) {
+        let before = std::mem::replace(&mut self.newest, Lease::take(library));
+        let Some(before) = before else { return };
+        let others = || self.newest.iter().chain(&self.old);
+        let others: Vec<Context> = others().flat_map(Lease::contexts).collect();
+        if !before.contexts().iter().all(|it| others.contains(it)) {
+            self.old.push(before);
+        }
+    }
+
+    /// The devices of the newest: those that were there when it was taken.
+    pub(crate) fn newest(&self) -> Vec<Context> {
+        self.newest
+            .as_ref()
+            .map(Lease::contexts)
+            .unwrap_or_default()
+    }
+
+    /// Ends all but the newest: nothing is used any more of devices that it does not have.
+    pub(crate) fn end_old(&mut self) {
+        self.old.clear();
+    }
+}
 
 /// A lease of all devices that are there.
 #[derive(Debug)]

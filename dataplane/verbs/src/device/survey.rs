@@ -64,26 +64,46 @@ pub struct Survey {
     pub links: Vec<Link>,
 }
 
-/// Looks at all devices of this machine that `settings` allows.
+/// What there is to be said of all devices of a machine.
+#[derive(Debug, Default)]
+pub struct Surveys {
+    /// Those that answered.
+    pub devices: Vec<Survey>,
+    /// The names of those that did not, and why.
+    pub silent: Vec<(String, Error)>,
+}
+
+impl Surveys {
+    /// What came of one.
+    fn add(&mut self, name: String, found: Result<Survey, Error>) {
+        match found {
+            Ok(survey) => self.devices.push(survey),
+            Err(error) => self.silent.push((name, error)),
+        }
+    }
+}
+
+/// Looks at all devices of this machine that `settings` allows. One that does not answer keeps
+/// nothing from the others.
 ///
 /// # Errors
 ///
-/// [`Error::Absent`] where there is none, [`Error::Fault`] where one does not answer.
-pub fn survey(settings: &Settings) -> Result<Vec<Survey>, Error> {
+/// [`Error::Absent`] where there is none.
+pub fn survey(settings: &Settings) -> Result<Surveys, Error> {
     let library = Library::load().map_err(Error::Absent)?;
     let lease = super::Lease::take(library).ok_or(Error::Absent(Absent::NoDevice))?;
-    let mut found = Vec::new();
+    let mut found = Surveys::default();
     for context in lease.contexts() {
-        if settings.allows(&context.name(library)) {
-            let device = Arc::new(Device::new(library, context)?);
-            found.push(look(&device, settings)?);
+        let name = context.name(library);
+        if settings.allows(&name) {
+            found.add(name, look(library, context, settings));
         }
     }
     Ok(found)
 }
 
-fn look(device: &Arc<Device>, settings: &Settings) -> Result<Survey, Error> {
-    let (library, context) = (device.library(), device.context());
+fn look(library: &'static Library, context: Context, settings: &Settings) -> Result<Survey, Error> {
+    let device = &Arc::new(Device::new(library, context)?);
     let attributes = query::attributes(library, context)?;
     Ok(Survey {
         name: device.name().to_owned(),
@@ -147,6 +167,25 @@ fn mtu(code: rdma::ibv_mtu) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_is_silent_is_named_and_the_others_are_shown() {
+        let survey = |name: &str| Survey {
+            name: name.to_owned(),
+            firmware: String::new(),
+            node: None,
+            transport: Transport::Other,
+            limits: Limits::default(),
+            links: Vec::new(),
+        };
+        let mut found = Surveys::default();
+        found.add("d0".to_owned(), Ok(survey("d0")));
+        found.add("d1".to_owned(), Err(Error::LinkDown));
+        found.add("d2".to_owned(), Ok(survey("d2")));
+        assert_eq!(found.devices, [survey("d0"), survey("d2")]);
+        assert_eq!(found.silent.len(), 1);
+        assert_eq!(found.silent[0].0, "d1");
+    }
 
     #[test]
     fn codes_are_octets() {

@@ -17,7 +17,7 @@
 use super::VerbsFabric;
 use super::connections::Connection;
 use crate::cm::Input;
-use crate::device::{self, Lease, Limits, LinkState, present};
+use crate::device::{self, Limits, LinkState, present};
 use crate::error::{Error, Fault};
 use crate::object::{Context, Device, Region, Rights};
 use rpcrdma_fabric::arena::Arena;
@@ -99,15 +99,9 @@ impl VerbsFabric {
     /// Takes note of all devices that are there, allowed, and not known: of those that can be
     /// used even where another cannot, which is the first error.
     pub(super) fn find_devices(&mut self) -> Result<(), Error> {
-        let Some(lease) = Lease::take(self.library) else {
-            return Ok(());
-        };
-        let contexts = lease.contexts();
-        // Before anything is made of them. The new lease has all that the old one had, but for
-        // what is gone and given up.
-        self.lease = Some(lease);
+        self.leases.take(self.library);
         let mut found = Ok(());
-        for context in contexts {
+        for context in self.leases.newest() {
             // One that is gone and not closed yet is on the list too, and stays gone.
             let met = |known: &Known| known.device.context() == context;
             if !self.devices.iter().any(met) && self.settings.allows(&context.name(self.library)) {
@@ -332,7 +326,7 @@ impl VerbsFabric {
     }
 
     fn note_met_of(&mut self, there: &[usize]) {
-        let leased = self.lease.as_ref().map(Lease::contexts).unwrap_or_default();
+        let leased = self.leases.newest();
         let is_met = |context: &Context| {
             let is_it = |known: &Known| known.device.context() == *context;
             self.devices.iter().any(is_it) || !self.settings.allows(&context.name(self.library))
@@ -361,26 +355,26 @@ impl VerbsFabric {
     /// Gives back to the kernel what is gone and used by nobody any more: devices that the
     /// configuration does not allow included, which the manager has opened all the same.
     fn close_gone(&mut self, there: &[usize]) {
-        let leased = self.lease.as_ref().map(Lease::contexts).unwrap_or_default();
-        let mut closed = false;
-        for context in leased {
-            if there.contains(&context.device()) {
-                continue;
-            }
-            let is_it = |known: &Known| known.device.context() == context;
-            if let Some(place) = self.devices.iter().position(is_it) {
-                if Arc::strong_count(&self.devices[place].device) > 1 {
-                    continue;
-                }
-                self.devices.remove(place);
-            }
+        let known: Vec<Context> = self.devices.iter().map(|it| it.device.context()).collect();
+        let strangers = self.leases.newest().into_iter();
+        let mut over: Vec<Context> = strangers
+            .filter(|it| !there.contains(&it.device()) && !known.contains(it))
+            .collect();
+        let let_go = |it: &mut Known| it.gone && Arc::strong_count(&it.device) == 1;
+        over.extend(
+            self.devices
+                .extract_if(.., let_go)
+                .map(|it| it.device.context()),
+        );
+        for context in &over {
             context.cut_off();
-            closed = true;
         }
-        if closed {
-            // The new lease first: what both have is not given back in between.
-            let lease = Lease::take(self.library);
-            self.lease = lease;
+        if !over.is_empty() {
+            // Not what both leases have: that is not given back in between.
+            self.leases.take(self.library);
+        }
+        if !self.devices.iter().any(|known| known.gone) {
+            self.leases.end_old();
         }
     }
 }

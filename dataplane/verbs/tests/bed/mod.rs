@@ -22,7 +22,7 @@ pub const RECEIVE_BYTES: u32 = 4096;
 /// The address of a device here, or why there is none.
 pub fn address() -> Result<IpAddr, String> {
     let found = survey(&Settings::default()).map_err(|error| error.to_string())?;
-    let links = found.iter().flat_map(|device| &device.links);
+    let links = found.devices.iter().flat_map(|device| &device.links);
     let active = links.filter(|link| link.state == LinkState::Active);
     // Devices that speak TCP have no address in their GIDs: the environment says.
     let by_gid = active.filter_map(|link| link.chosen[0]?.ip()).next();
@@ -96,15 +96,15 @@ impl Bed {
     /// when it has left, and there are no windows.
     pub fn is_iwarp(&self) -> bool {
         let found = survey(&Settings::default()).expect("it was there");
-        found
-            .iter()
-            .any(|device| device.transport == Transport::Iwarp)
+        let mut devices = found.devices.iter();
+        devices.any(|device| device.transport == Transport::Iwarp)
     }
 
     /// The device is software RoCE.
     pub fn is_rxe(&self) -> bool {
         let found = survey(&Settings::default()).expect("it was there");
-        found.iter().any(|device| !device.limits.extended_calls)
+        let mut devices = found.devices.iter();
+        devices.any(|device| !device.limits.extended_calls)
     }
 
     /// Memory is exposed by windows.

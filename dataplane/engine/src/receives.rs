@@ -93,6 +93,12 @@ impl Receives {
         Some((Buffer { index }, place.span))
     }
 
+    /// The address of the first place: see `Connection::foresee`.
+    #[inline(always)]
+    pub(crate) fn foresee(&self, fetch: &mut impl FnMut(*const u8)) {
+        fetch(self.places.as_ptr().cast());
+    }
+
     /// The memory of a held buffer.
     #[inline]
     pub(crate) fn span(&self, buffer: &Buffer) -> Span {

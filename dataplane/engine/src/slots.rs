@@ -103,6 +103,20 @@ impl<T> Slots<T> {
         })
     }
 
+    /// The addresses of the first slot's beginning and of the free ones: see
+    /// `Connection::foresee`. False where there are none.
+    #[inline(always)]
+    pub(crate) fn foresee(&self, fetch: &mut impl FnMut(*const u8)) -> bool {
+        let Some(first) = self.entries.first() else {
+            return false;
+        };
+        let first = std::ptr::from_ref(first).cast::<u8>();
+        fetch(first);
+        fetch(first.wrapping_add(64));
+        fetch(self.free.as_ptr().cast());
+        true
+    }
+
     /// How many are free.
     #[inline]
     pub(crate) fn free_count(&self) -> usize {

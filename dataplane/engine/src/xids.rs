@@ -54,6 +54,12 @@ impl Xids {
         at.wrapping_add(1) & self.mask()
     }
 
+    /// The address of the first place: see `Connection::foresee`.
+    #[inline(always)]
+    pub(crate) fn foresee(&self, fetch: &mut impl FnMut(*const u8)) {
+        fetch(self.places.as_ptr().cast());
+    }
+
     /// Looks for an xid. A table is never full, so the walk ends.
     #[inline]
     pub(crate) fn seek(&self, xid: Xid) -> Sought {

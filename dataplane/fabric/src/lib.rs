@@ -18,6 +18,8 @@ pub mod arena;
 mod bits;
 pub mod connect;
 mod counts;
+#[expect(unsafe_code, reason = "an instruction of the processor")]
+pub mod fetch;
 #[expect(
     unsafe_code,
     reason = "the rate of copying memory is taken of raw memory"
@@ -101,6 +103,9 @@ pub struct Capabilities {
     pub receive_invalidate: bool,
 }
 
+/// How many messages [`Port::foresee`] looks ahead.
+pub const FORESIGHT: usize = 3;
+
 /// One lcore's door to a fabric.
 pub trait Port {
     /// A queue pair made by the control thread, not yet adopted by an lcore.
@@ -179,6 +184,14 @@ pub trait Port {
             outcome: Outcome::Disconnected,
         }];
         (self.reap(&mut one) == 1).then_some(one[0])
+    }
+
+    /// Whose the messages are that will be reaped next, the very next one first, as far as can be
+    /// told at once; asks on the way for what the port itself will need ([`fetch`]). A hint: none of
+    /// them need come, and anything may come between them. A port that cannot tell says nothing.
+    #[inline]
+    fn foresee(&self) -> [Option<Token>; FORESIGHT] {
+        [None; FORESIGHT]
     }
 
     /// Makes everything posted since the last call visible to the peers: once a turn.

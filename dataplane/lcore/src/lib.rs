@@ -23,6 +23,7 @@ mod bell;
 mod counters;
 #[cfg(feature = "dpdk")]
 pub mod eal;
+mod foresee;
 mod idle;
 mod line;
 mod memory;

@@ -67,6 +67,17 @@ pub(crate) struct Seat<U: Upper> {
     pub(crate) state: State<U>,
 }
 
+impl<U: Upper> Seat<U> {
+    /// The connection on it.
+    #[inline]
+    pub(crate) fn occupant(&self) -> Option<&Occupant<U>> {
+        match &self.state {
+            State::Taken(occupant) => Some(occupant),
+            _ => None,
+        }
+    }
+}
+
 /// Who is on a seat.
 pub(crate) enum State<U: Upper> {
     /// Nobody.
@@ -165,6 +176,18 @@ impl<U: Upper> Seats<U> {
             }) if *current == id => Some(occupant),
             _ => None,
         }
+    }
+
+    /// How many have a connection.
+    #[inline]
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// The place that an id names, whoever is there.
+    #[inline]
+    pub(crate) fn at_place(&self, id: SeatId) -> Option<&Seat<U>> {
+        self.seats.get(id.place())
     }
 
     /// The id of the connection on a place, if there is one.

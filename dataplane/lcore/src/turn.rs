@@ -132,9 +132,13 @@ impl<P: Port, U: Upper> Lcore<P, U> {
     #[inline]
     fn reap(&mut self) -> usize {
         let mut settled = 0;
+        let foresees = self.seats.are_many();
         while settled < BURST
             && let Some(completion) = self.bench.port.reap_one()
         {
+            if foresees {
+                self.foresee();
+            }
             self.settle(completion);
             settled += 1;
         }

@@ -1,5 +1,7 @@
 //! A queue of fixed capacity.
 
+use rpcrdma_fabric::fetch;
+
 /// First in, first out, in memory that is had once.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
@@ -76,6 +78,14 @@ impl<T: Copy + Default> Fifo<T> {
             self.len -= 1;
         }
         front
+    }
+
+    /// Asks for the cache line of the oldest.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        if let Some(slot) = self.slots.get(self.slot(0)) {
+            fetch::lines(slot, 1);
+        }
     }
 
     /// All, oldest first.

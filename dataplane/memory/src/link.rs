@@ -3,6 +3,7 @@
 use crate::desk::Hatch;
 use crate::padded::Padded;
 use crate::shared::Shared;
+use rpcrdma_fabric::fetch;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -63,6 +64,15 @@ impl Link {
             id,
             state: Padded::default(),
             sides: Default::default(),
+        }
+    }
+
+    /// Asks for what is looked at to send, and for what is written when a receive is posted.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        fetch::lines(&self.state, 1);
+        for side in &self.sides {
+            fetch::lines(&side.credit, 1);
         }
     }
 

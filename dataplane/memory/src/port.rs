@@ -1,6 +1,7 @@
 //! A port of the memory fabric: what one lcore polls.
 
 mod close;
+mod foresee;
 mod post;
 mod reap;
 
@@ -18,8 +19,8 @@ use rand::rngs::StdRng;
 use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::pool::Pool;
 use rpcrdma_fabric::{
-    Access, Capabilities, Completion, Handle, Octets, Port, Posted, Refused, Segment, Span, Token,
-    WorkId,
+    Access, Capabilities, Completion, FORESIGHT, Handle, Octets, Port, Posted, Refused, Segment,
+    Span, Token, WorkId,
 };
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -286,6 +287,11 @@ impl Port for MemoryPort {
     #[inline(always)]
     fn reap_one(&mut self) -> Option<Completion> {
         self.take_one()
+    }
+
+    #[inline(always)]
+    fn foresee(&self) -> [Option<Token>; FORESIGHT] {
+        self.look_ahead()
     }
 
     #[inline]

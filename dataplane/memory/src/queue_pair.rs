@@ -394,6 +394,15 @@ impl QueuePair {
         Some(link.sides[self.side()].publish(self.posted, self.least.0))
     }
 
+    /// Asks for what a message to it, and its answer, need beside the queue pair itself.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        self.receives.fetch();
+        if let Some(link) = &self.link {
+            link.fetch();
+        }
+    }
+
     /// Takes the oldest receive for a message that has come.
     #[inline]
     pub(crate) fn take_receive(&mut self) -> Option<Receive> {

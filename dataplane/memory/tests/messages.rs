@@ -2,7 +2,7 @@
 
 mod support;
 
-use rpcrdma_fabric::{Octets, Outcome, Port, Posted, Refused, WorkError, WorkId};
+use rpcrdma_fabric::{FORESIGHT, Octets, Outcome, Port, Posted, Refused, Token, WorkError, WorkId};
 use rpcrdma_memory::Settings;
 use support::{FLUSHED, Node, Two, connect_to_itself, received, settings, span};
 
@@ -22,6 +22,27 @@ fn messages_meet_receives_in_the_order_of_both() {
     assert_eq!(t.b.see(span(0, 3)), b"one");
     assert_eq!(t.b.see(span(100, 3)), b"two");
     assert_eq!(t.b.see(span(200, 5)), b"three");
+}
+
+#[test]
+fn it_is_foreseen_whose_messages_come_next() {
+    let mut t = Two::new();
+    let (qa, qb) = t.more((3, 4));
+    for n in 0..3 {
+        t.b.receive(t.qb, span(n * 100, 100), n).expect("room");
+        t.b.receive(qb, span(n * 100 + 500, 100), n).expect("room");
+    }
+    assert_eq!(t.b.port.reap_one(), None);
+    for to in [t.qa, qa, qa, t.qa, t.qa] {
+        assert_eq!(t.a.send(to, &[7; 100], 9), Ok(Posted::Done));
+    }
+    let order = [2, 4, 4, 2, 2].map(|token| Some(Token(token)));
+    for nth in 0..order.len() {
+        let ahead = std::array::from_fn(|by| order.get(nth + by).copied().flatten());
+        assert_eq!(t.b.port.foresee(), ahead, "before message {nth}");
+        assert_eq!(t.b.port.reap_one().map(|it| it.token), order[nth]);
+    }
+    assert_eq!(t.b.port.foresee(), [None; FORESIGHT]);
 }
 
 #[test]

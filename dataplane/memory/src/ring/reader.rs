@@ -62,6 +62,20 @@ impl Reader {
         Some(record(word, rest, at, head))
     }
 
+    /// Which queue pair the record at `position` is for, and where the one after it begins. `None`
+    /// where none is there yet, or only the word to go on at the start of the array. For positions
+    /// that were reached from [`Reader::position`] by this alone.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "halves of a word, masked")]
+    pub(crate) fn glance(&self, position: u64) -> Option<(u32, u64)> {
+        let word = self.lines.at(position).word(0).load(Ordering::Relaxed);
+        if word == 0 || word & SKIP != 0 {
+            return None;
+        }
+        let queue_pair = (word >> 32) as u32 & (MOST_QUEUE_PAIRS - 1);
+        Some((queue_pair, position + lines_of(word as u32)))
+    }
+
     /// So much has been taken that the writer should hear of it.
     #[inline]
     pub(crate) fn owes(&self) -> bool {

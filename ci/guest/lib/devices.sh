@@ -4,7 +4,8 @@
 #
 # a0 and w0 are a pair of veth, a1 and w1 another. The wire is cut inside the switch: both ends lose their link, as
 # with a cable pulled, and keep their addresses and routes. (To take an interface itself down is something else: rxe
-# cannot send a connection manager's message then, and never sends one again.)
+# cannot send a connection manager's message then, and never sends one again.) The pairs get a queue, as an adapter
+# has: without one rxe is told of each packet that did not arrive, and gives up the queue pair that sent it.
 #
 # Both ends are in one network namespace: rxe's sockets live in the first one, wherever its device is. There the
 # kernel would deliver from one local address to the other without ever touching the wire; so the table of local
@@ -44,10 +45,12 @@ rule add pref 100 iif lo to $FAR lookup 102
 route add $NEAR dev a1 src $FAR table 101
 route add $FAR dev a0 src $NEAR table 102
 END
+    tc qdisc add dev a0 root pfifo
+    tc qdisc add dev a1 root pfifo
 }
 
-cut() { ip link set w0 down && ip link set w1 down; }
-mend() { ip link set w0 up && ip link set w1 up; }
+sever() { ip link set w0 down && ip link set w1 down; }
+rejoin() { ip link set w0 up && ip link set w1 up; }
 
 # devices rxe|siw: the wire with a device at each end. Skips the script where the guest has no such driver.
 devices() {

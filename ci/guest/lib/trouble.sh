@@ -44,9 +44,9 @@ kill_front() {
 
 # The wire is cut until the front has noticed, or for as long as it takes to be sure that it will not.
 cut_wire() {
-    cut
+    sever
     await "${NOTICE_SECONDS:-15}" nothing_connected front || true
-    mend
+    rejoin
 }
 
 # The front's device is taken away, and given back once the front has let go of it.
@@ -54,16 +54,7 @@ take_device() {
     unplug d0
     await 30 nothing_connected front || true
     plug "$TYPE" d0 a0
-    if ! await 5 is_listening; then again_after_drain; fi
 }
-
-# A device that is new to it is found by an appliance when it starts.
-again_after_drain() {
-    drained front
-    again front || true
-}
-
-is_listening() { rdma resource show cm_id 2>/dev/null | grep -q "src-addr $NEAR:$FRONT.*state LISTEN"; }
 
 descriptors() {
     local all=("/proc/${PROCESS[$1]}/fd/"*)

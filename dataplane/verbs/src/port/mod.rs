@@ -336,6 +336,11 @@ impl Port for VerbsPort {
     }
 
     #[inline]
+    fn reap_one(&mut self) -> Option<Completion> {
+        self.reap_next()
+    }
+
+    #[inline]
     fn ring(&mut self) {
         self.post_batch();
         if let Means::Regions(regions) = &mut self.means {

@@ -7,10 +7,11 @@
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
 use super::calls::Calls;
+use super::status;
 use super::ticket::Ticket;
 use rdma_core_sys as rdma;
 use rdma_core_sys::inline as ibv;
-use rpcrdma_fabric::Handle;
+use rpcrdma_fabric::{Handle, WorkError};
 
 /// Completions taken at once.
 const BURST: usize = 32;
@@ -37,6 +38,14 @@ pub(crate) struct Seen {
     pub(crate) len: u32,
     /// The handle that a message received has invalidated.
     pub(crate) invalidated: Option<Handle>,
+}
+
+impl Seen {
+    /// What went wrong, if anything.
+    #[inline]
+    pub(crate) fn error(&self) -> Option<WorkError> {
+        (self.status != rdma::IBV_WC_SUCCESS).then(|| status::work_error(self.status))
+    }
 }
 
 /// Takes completions in bursts and hands them out one by one.
@@ -98,9 +107,15 @@ impl Poller {
         self.emptied = false;
     }
 
+    /// All of a burst that emptied the queue has been handed out.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.emptied && self.next == self.filled
+    }
+
     /// The next completion that is there. A burst that was not full emptied the queue, so the
     /// device is not asked again within the same reap.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Seen> {
         if self.next == self.filled {
             if self.emptied {
@@ -108,9 +123,12 @@ impl Poller {
             }
             self.next = 0;
             self.filled = self.poll();
-            self.emptied = self.filled != 0 && self.filled != BURST;
+            if self.filled == 0 {
+                return None;
+            }
+            self.emptied = self.filled != BURST;
         }
-        let completion = self.burst.get(self.next..self.filled)?.first()?;
+        let completion = self.burst.get(self.next)?;
         self.next += 1;
         Some(Seen {
             ticket: Ticket(completion.wr_id),

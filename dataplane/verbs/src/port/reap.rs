@@ -4,14 +4,12 @@
 //! speaks for all sends before it, back to the last that was spoken for: those were done, or it
 //! would have been one of them that failed. Of the one it names it says how that went.
 
-use super::pair::{Phase, Then};
+use super::pair::{Pair, Phase, Then};
 use super::poller::Seen;
-use super::status;
 use super::ticket::Place;
 use super::{VerbsPort, counts};
 use crate::expose::Means;
-use rdma_core_sys as rdma;
-use rpcrdma_fabric::{Completion, Outcome, WorkError, WorkId};
+use rpcrdma_fabric::{Completion, Outcome, Token, WorkError, WorkId};
 
 /// A completion whose consequences are being told.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +19,18 @@ pub(super) struct Settling {
     number: u32,
     /// How that one went.
     error: Option<WorkError>,
+}
+
+impl Settling {
+    /// That of a send's completion.
+    #[inline]
+    fn of(seen: Seen) -> Settling {
+        Settling {
+            place: seen.ticket.place(),
+            number: seen.ticket.number(),
+            error: seen.error(),
+        }
+    }
 }
 
 /// Where completions go.
@@ -45,8 +55,60 @@ impl Sink<'_> {
     }
 }
 
+/// What is in the place of a completion before there is one.
+const NONE_YET: Completion = Completion {
+    token: Token(0),
+    id: WorkId(0),
+    outcome: Outcome::Disconnected,
+};
+
 impl VerbsPort {
+    /// The next thing to tell. Where there is nothing but completions of the device, which is
+    /// nearly always, that takes one look at all the rest; and the device is asked once for all of
+    /// a turn that it has, not again after each.
     #[inline]
+    pub(super) fn reap_next(&mut self) -> Option<Completion> {
+        if self.poller.is_spent() && !self.is_disturbed() {
+            self.poller.begin();
+            return None;
+        }
+        self.reap_another()
+    }
+
+    #[inline(never)]
+    fn reap_another(&mut self) -> Option<Completion> {
+        let mut one = [NONE_YET];
+        while !self.is_disturbed() {
+            let Some(seen) = self.poller.next() else {
+                self.poller.begin();
+                return None;
+            };
+            if seen.ticket.is_receive() {
+                let received = self.take_receive(seen);
+                if received.is_some() {
+                    return received;
+                }
+                continue;
+            }
+            let mut sink = Sink {
+                room: &mut one,
+                filled: 0,
+            };
+            self.settle(Settling::of(seen), &mut sink);
+            if sink.is_full() {
+                return Some(one[0]);
+            }
+        }
+        (self.reap_into(&mut one) == 1).then_some(one[0])
+    }
+
+    /// Anything to see to before the next completion of the device.
+    #[inline]
+    fn is_disturbed(&self) -> bool {
+        self.armed || self.settling.is_some() || self.has_chores()
+    }
+
+    #[inline(never)]
     pub(super) fn reap_into(&mut self, room: &mut [Completion]) -> usize {
         let mut sink = Sink { room, filled: 0 };
         self.poller.begin();
@@ -94,35 +156,37 @@ impl VerbsPort {
     /// One completion of the device.
     #[inline]
     fn take(&mut self, seen: Seen, sink: &mut Sink<'_>) {
+        if !seen.ticket.is_receive() {
+            self.settle(Settling::of(seen), sink);
+        } else if let Some(completion) = self.take_receive(seen) {
+            sink.push(completion);
+        }
+    }
+
+    /// That of a receive.
+    #[inline]
+    fn take_receive(&mut self, seen: Seen) -> Option<Completion> {
         let place = seen.ticket.place();
         let pair = self.pairs.get_mut(usize::from(place.index));
-        let Some(pair) = pair.filter(|pair| pair.place == place) else {
-            self.counts.stale = self.counts.stale.wrapping_add(1);
-            return;
-        };
         let number = seen.ticket.number();
-        let error = if seen.status == rdma::IBV_WC_SUCCESS {
-            None
-        } else {
-            Some(status::work_error(seen.status))
+        let awaited = |pair: &&mut Pair| {
+            if pair.place != place {
+                return false;
+            }
+            let next = !pair.receives.is_empty() && pair.receives.first_number() == number;
+            debug_assert!(
+                next || !pair.receives.has(number),
+                "receives are used in the order they were posted"
+            );
+            next
         };
-        if !seen.ticket.is_receive() {
-            let settling = Settling {
-                place,
-                number,
-                error,
-            };
-            return self.settle(settling, sink);
-        }
-        // Receives are used in the order they were posted.
-        if pair.receives.is_empty() || pair.receives.first_number() != number {
-            debug_assert!(!pair.receives.has(number), "receives are in order");
+        let Some(pair) = pair.filter(awaited) else {
             self.counts.stale = self.counts.stale.wrapping_add(1);
-            return;
-        }
+            return None;
+        };
         let id = pair.receives.pop().unwrap_or_default();
         let (token, forgotten) = (pair.token, pair.forgotten);
-        let outcome = match error {
+        let outcome = match seen.error() {
             None => Outcome::Received {
                 len: seen.len,
                 invalidated: seen.invalidated,
@@ -132,9 +196,7 @@ impl VerbsPort {
                 Outcome::Failed(receive_error(error))
             }
         };
-        if !forgotten {
-            sink.push(Completion { token, id, outcome });
-        }
+        (!forgotten).then_some(Completion { token, id, outcome })
     }
 
     /// Tells of all sends that a completion speaks for, as far as there is room.
@@ -147,6 +209,7 @@ impl VerbsPort {
         } = settling;
         let pair = self.pairs.get_mut(usize::from(place.index));
         let Some(pair) = pair.filter(|pair| pair.place == place) else {
+            self.counts.stale = self.counts.stale.wrapping_add(1);
             return;
         };
         while pair.sends.has(number) {

@@ -10,10 +10,11 @@
 mod bed;
 
 use bed::{Bed, with_bed};
-use rpcrdma_fabric::connect::{DeviceChange, Event, Fabric};
+use rpcrdma_fabric::connect::{DeviceChange, Event, Fabric, next_event};
 use rpcrdma_fabric::{Outcome, Port};
-use rpcrdma_verbs::Error;
+use rpcrdma_verbs::{Error, Settings, VerbsFabric};
 use std::process::Command;
+use std::time::Instant;
 
 struct Lossy {
     driver: String,
@@ -65,6 +66,28 @@ fn a_link_that_goes_down_ends_its_connections() {
         // The same port, and the same listener.
         let (asking, asked) = bed.connection_to(&address);
         bed.send(asked, asking);
+    });
+}
+
+#[test]
+fn a_link_that_is_down_from_the_start_is_known_to_be() {
+    with_lossy_bed(|bed, lossy| {
+        drop(bed);
+        run(&format!("ip link set {} down", lossy.interface));
+        let mut fabric = VerbsFabric::new(Settings::default()).expect("a fabric");
+        let is_up = |fabric: &VerbsFabric| {
+            let devices = fabric.devices();
+            let mut devices = devices.iter();
+            devices.find(|it| it.name == lossy.device).map(|it| it.up)
+        };
+        assert_eq!(is_up(&fabric), Some(false));
+        run(&format!("ip link set {} up", lossy.interface));
+        let deadline = Instant::now() + bed::PATIENCE;
+        let regained = std::iter::from_fn(|| next_event(&mut fabric, deadline)).find(|event| {
+            matches!(event, Event::Device { name, change: DeviceChange::Up, .. } if *name == lossy.device)
+        });
+        assert!(regained.is_some());
+        assert_eq!(is_up(&fabric), Some(true));
     });
 }
 

@@ -187,8 +187,12 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::with("")
+    }
+
+    fn with(more: &str) -> Self {
         let backend = Backend::new();
-        let started = plan(&configuration(backend.address, SMALL, ""));
+        let started = plan(&configuration(backend.address, SMALL, more));
         let file = Arc::new(Mutex::new(Ok(started.clone())));
         let read = Arc::clone(&file);
         let reread = Box::new(move || read.lock().unwrap().clone());
@@ -321,6 +325,22 @@ fn what_is_refused_changes_nothing() {
     assert_eq!(document.reloads.restart, restart);
     assert_eq!(document.reloads.last_refusal, None);
     scene.until_size(LARGE, 2 * clients.len());
+    drop(clients);
+    scene.appliance.end();
+}
+
+/// Two ends with sizes of their own keep them when something else changes.
+#[test]
+fn a_change_elsewhere_asks_nothing_of_peers() {
+    let own = "[back.transport]\ninline_bytes = 8192";
+    let scene = Scene::with(own);
+    let mut clients = scene.clients();
+    let said = scene.appliance.state().counter("properties_out");
+    scene.write(SMALL, &format!("{own}\ncredits = 4"));
+    assert_eq!(scene.reload().reloads.taken, 1);
+    read_and_write(&mut clients[0], 10);
+    let state = scene.appliance.state();
+    assert_eq!(state.counter("properties_out"), said);
     drop(clients);
     scene.appliance.end();
 }

@@ -35,30 +35,32 @@ pub(crate) static VERSION_MAX: Key = integer(
     "",
     "The highest version to speak. 2: version two, and one with peers that know no other.",
 );
-pub(crate) static INLINE: Key = Key {
-    name: "inline_bytes",
-    kind: Kind::Integer {
-        min: 1024,
-        max: 65_536,
-        multiple: 4,
-        default: 4096,
-        unit: "octets, a multiple of 4",
-    },
-    what: "The longest message that a peer may Send: what goes without chunks. At least 4096 with \
-           version two, where it can change while connections stand.",
-};
-pub(crate) static INLINE_MAX: Key = Key {
-    name: "inline_bytes_max",
-    kind: Kind::Integer {
-        min: 1024,
-        max: 65_536,
-        multiple: 4,
-        default: 4096,
-        unit: "octets, a multiple of 4",
-    },
-    what: "Size of each posted receive: what `inline_bytes` can be raised to without a restart, and \
-           what a peer can ask for. Where it is not given: as `inline_bytes`.",
-};
+pub(crate) static INLINE: Key = message(
+    "inline_bytes",
+    "The longest message that a peer may Send: what goes without chunks. At least 4096 with \
+     version two, where it can change while connections stand.",
+);
+pub(crate) static INLINE_MAX: Key = message(
+    "inline_bytes_max",
+    "Size of each posted receive: what `inline_bytes` can be raised to without a restart, and \
+     what a peer can ask for. Where it is not given: as `inline_bytes`.",
+);
+
+/// The length of a message.
+const fn message(name: &'static str, what: &'static str) -> Key {
+    Key {
+        name,
+        kind: Kind::Integer {
+            min: 1024,
+            max: 65_536,
+            multiple: 4,
+            default: 4096,
+            unit: "octets, a multiple of 4",
+        },
+        what,
+    }
+}
+
 pub(crate) static CREDITS: Key = integer(
     "credits",
     (1, 1024),

@@ -148,11 +148,16 @@ enum Step {
 }
 
 impl<F: Fabric> Supervisor<F> {
-    /// The inline sizes in the plan have changed: connections that stand go there.
-    pub(super) fn resize(&mut self, now: Instant) {
+    /// The plan has changed, in which endpoints had these inline sizes: connections that stand
+    /// go where there is another now. Of others nothing is asked: their peers have sizes of
+    /// their own.
+    pub(super) fn resize(&mut self, before: &[u32], now: Instant) {
         let plan = &self.plan;
         for (_, seated) in self.sessions.iter_mut() {
-            seated.inline.aim(seated.owner.transport(plan).inline_bytes);
+            let bytes = seated.owner.transport(plan).inline_bytes;
+            if before.get(seated.owner.place(plan)) != Some(&bytes) {
+                seated.inline.aim(bytes);
+            }
         }
         self.resizing = Some(now);
     }

@@ -55,6 +55,8 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     fn take_plan(&mut self, new: &Plan, now: Instant) {
+        let sizes = self.plan.transports().map(|it| it.inline_bytes);
+        let sizes: Vec<u32> = sizes.collect();
         let Reload { changed, restart } = self.reloading.made.reload(&mut self.plan, new);
         let told = &mut self.reloading.told;
         told.taken += 1;
@@ -69,7 +71,7 @@ impl<F: Fabric> Supervisor<F> {
         told.restart = restart;
         logging::follow(self.plan.runtime.log);
         self.doors.judge_by(&self.plan);
-        self.resize(now);
+        self.resize(&sizes, now);
     }
 
     fn refuse_plan(&mut self, problems: &str) {

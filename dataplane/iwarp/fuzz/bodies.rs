@@ -120,7 +120,9 @@ impl Actor {
                 side.transmit(stream, 4);
             }
             12 => {
-                side.association.unbind(stream);
+                if side.association.unbind(stream).is_some() {
+                    self.ledger.unbound(stream);
+                }
             }
             13..=16 => self.post(step, stream),
             17 => side.lost(),

@@ -191,7 +191,8 @@ impl Association {
         }
     }
 
-    /// Gives a stream's endpoint back, after [`Event::Ended`], or before anything was asked of it.
+    /// Gives a stream's endpoint back, after [`Event::Ended`], or before it is in a session: then
+    /// with the receives that were posted, of which nobody is told.
     pub fn unbind(&mut self, id: StreamId) -> Option<Box<Endpoint>> {
         self.stream(id).ok()?.unbind()
     }

@@ -36,8 +36,9 @@ impl Ledger {
         self.account(id).works.push_back(work);
     }
 
-    pub(crate) fn is_live(&self, id: StreamId) -> bool {
-        self.0.get(&id).is_some_and(|account| account.live)
+    /// The endpoint was taken back, and its receives with it.
+    pub(crate) fn unbound(&mut self, id: StreamId) {
+        self.account(id).receives.clear();
     }
 
     /// Something was told.

@@ -513,6 +513,30 @@ fn section_6_6_late_chunks_are_dropped() {
     assert_eq!(pair.b.heard(), [Told::Requested(b"again".to_vec(), None)]);
 }
 
+/// The endpoint of a session that is over serves no other.
+#[test]
+fn section_6_an_endpoint_is_for_one_session() {
+    let mut pair = Pair::open();
+    pair.a.end(S);
+    pair.exchange();
+    pair.a.association.dry();
+    pair.b.association.dry();
+    let again = |side: &mut Side| side.association.initiate(S, b"", true);
+    assert_eq!(again(&mut pair.a), Err(Misstep::Unbound));
+    // Asked for while the old one is still there.
+    pair.b.association.unbind(S).unwrap();
+    pair.b.bind(S);
+    again(&mut pair.b).unwrap();
+    pair.exchange();
+    let accept = |side: &mut Side| side.association.accept(S, b"");
+    assert_eq!(accept(&mut pair.a), Err(Misstep::Unbound));
+    pair.a.association.unbind(S).unwrap();
+    pair.a.bind(S);
+    accept(&mut pair.a).unwrap();
+    pair.exchange();
+    assert_eq!(pair.b.phase(), Phase::Open);
+}
+
 /// Section 7.1 and 11.1: the three cases.
 #[test]
 fn section_11_1_what_the_peer_indicates() {
@@ -550,6 +574,16 @@ fn section_11_1_a_request_that_is_early_waits() {
     assert_eq!(side.heard(), [Told::Requested(b"hi".to_vec(), depths)]);
     side.indication(Indication::Ddp).unwrap();
     assert_eq!(side.heard(), []);
+    // One that the upper layer has not heard of is not its to answer, and ends without a word.
+    let mut side = Side::unsettled(1, 2, Settings::default());
+    side.receive(&control(0, 1, b""));
+    side.bind(S);
+    let accepted = side.association.accept(S, b"");
+    assert_eq!(accepted, Err(Misstep::Sequence(Phase::Pending)));
+    side.receive(&control(1, 1, b""));
+    side.indication(Indication::Ddp).unwrap();
+    assert_eq!(side.heard(), []);
+    assert_eq!(out(&mut side), [control(0, 4, b"")]);
 }
 
 #[test]

@@ -7,12 +7,17 @@ use rpcrdma_iwarp::{
     Association, Busy, Depths, Domain, End, Endpoint, Event, Flow, Indication, Local, Lower,
     Memory, Outfit, Owner, Party, Phase, Ppid, Scope, SegmentBytes, Settings, StagTable, StreamId,
 };
+use std::sync::LazyLock;
 
 /// The stream that most tests use.
 pub(crate) const S: StreamId = StreamId(0);
 /// Its payload protocol identifiers.
 pub(crate) const SEGMENT: u32 = 16;
 pub(crate) const CONTROL: u32 = 17;
+
+/// What memory holds at first.
+static PATTERN: LazyLock<Vec<u8>> =
+    LazyLock::new(|| (0..1 << 16).map(|n: u32| (n * 7 + n / 256) as u8).collect());
 
 /// Octets.
 #[derive(Debug)]
@@ -190,7 +195,7 @@ impl Side {
         Side {
             association: Association::new(settings, streams, streams).unwrap(),
             stags: StagTable::new(64, StdRng::seed_from_u64(seed)),
-            ram: Ram((0..1 << 16).map(|n: u32| (n * 7 + n / 256) as u8).collect()),
+            ram: Ram(PATTERN.clone()),
             out: Outbox {
                 chunks: Vec::new(),
                 segment_bytes: SegmentBytes::LEAST,

@@ -272,6 +272,11 @@ impl Endpoint {
         }
     }
 
+    /// It has not been in a session.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.life == Life::Bound
+    }
+
     /// Takes Read Requests, up to so many at once.
     pub(crate) fn take_requests(&mut self, ird: u16) {
         for _ in 0..ird.min(self.outfit.depths.ird) {

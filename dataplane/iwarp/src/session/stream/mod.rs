@@ -39,7 +39,7 @@ pub enum Misstep {
     NoStream,
     /// The session is not at the point where this can be done.
     Sequence(Phase),
-    /// No endpoint is bound.
+    /// No endpoint is bound, or one of a session that is over.
     Unbound,
     /// More private data than 512 octets with the IRD/ORD word.
     PrivateData,
@@ -92,6 +92,14 @@ impl Counts {
     pub(super) fn drop_one(&mut self) {
         self.dropped = self.dropped.wrapping_add(1);
     }
+}
+
+/// The endpoint, if it has not been in a session.
+fn fresh(endpoint: &mut Option<Box<Endpoint>>) -> Result<&mut Endpoint, Misstep> {
+    let endpoint = endpoint.as_deref_mut();
+    endpoint
+        .filter(|endpoint| endpoint.is_fresh())
+        .ok_or(Misstep::Unbound)
 }
 
 /// One stream.
@@ -175,6 +183,14 @@ impl Stream {
         }
     }
 
+    /// The upper layer answers what it has been told of.
+    fn allow_answer(&self, step: Step) -> Result<(), Misstep> {
+        if self.early.is_some() {
+            return Err(Misstep::Sequence(self.phase));
+        }
+        self.allow(step)
+    }
+
     /// Binds an endpoint, to ask for a session or to accept one.
     pub(super) fn bind(&mut self, endpoint: Box<Endpoint>) -> Result<(), Box<Endpoint>> {
         let free = self.endpoint.is_none() && matches!(self.phase, Phase::Idle | Phase::Pending);
@@ -212,7 +228,7 @@ impl Stream {
 
     pub(super) fn initiate(&mut self, private_data: &[u8], enhanced: bool) -> Result<(), Misstep> {
         self.allow(Step::Initiate)?;
-        let endpoint = self.endpoint.as_mut().ok_or(Misstep::Unbound)?;
+        let endpoint = fresh(&mut self.endpoint)?;
         let word = enhanced.then(|| Word::offer(endpoint.depths()));
         let function = if enhanced {
             Function::EnhancedInitiate
@@ -230,8 +246,8 @@ impl Stream {
     }
 
     pub(super) fn accept(&mut self, private_data: &[u8]) -> Result<(), Misstep> {
-        self.allow(Step::Accept)?;
-        let endpoint = self.endpoint.as_mut().ok_or(Misstep::Unbound)?;
+        self.allow_answer(Step::Accept)?;
+        let endpoint = fresh(&mut self.endpoint)?;
         let own = endpoint.depths();
         let (function, word, depths) = match self.word {
             Some(word) => {
@@ -256,7 +272,7 @@ impl Stream {
         private_data: Option<&[u8]>,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Misstep> {
-        self.allow(Step::Refuse)?;
+        self.allow_answer(Step::Refuse)?;
         let message = match private_data {
             Some(data) => {
                 Message::new(Function::Reject, None, data).map_err(|_| Misstep::PrivateData)?
@@ -300,11 +316,11 @@ impl Stream {
 
     /// Tells the upper layer, once.
     fn conclude(&mut self, end: End, told: &mut impl FnMut(StreamId, Event<'_>)) {
+        self.early = None;
         if self.concluded {
             return;
         }
         self.concluded = true;
-        self.early = None;
         let id = self.id;
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.close(end, &mut |event| told(id, event));

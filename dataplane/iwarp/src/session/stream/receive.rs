@@ -209,8 +209,7 @@ impl Stream {
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Blame> {
         match self.phase {
-            Phase::Idle | Phase::Closing | Phase::Closed
-                if ssn == 0 && self.owes_nothing() && !self.is_bound_to_another() => {}
+            Phase::Idle | Phase::Closing | Phase::Closed if ssn == 0 && self.owes_nothing() => {}
             Phase::Initiating | Phase::Abandoned => {
                 if self.order.check(ssn).is_ok() {
                     self.order.insert(ssn, Mark::Quiet);
@@ -235,13 +234,9 @@ impl Stream {
             self.request(control.private_data, told);
         } else {
             self.early = Some(control.private_data.into());
+            self.concluded = true;
         }
         Ok(())
-    }
-
-    /// The upper layer has not yet taken back the endpoint of the session before.
-    fn is_bound_to_another(&self) -> bool {
-        self.phase != Phase::Idle && self.endpoint.is_some()
     }
 
     fn request(&self, private_data: &[u8], told: &mut impl FnMut(StreamId, Event<'_>)) {
@@ -257,6 +252,7 @@ impl Stream {
     /// The peer is known to speak DDP: a request that was early goes up.
     pub(in crate::session) fn settled(&mut self, told: &mut impl FnMut(StreamId, Event<'_>)) {
         if let Some(private_data) = self.early.take() {
+            self.concluded = false;
             self.request(&private_data, told);
         }
     }

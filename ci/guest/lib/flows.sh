@@ -15,9 +15,7 @@ RANDOM_OPERATIONS=${RANDOM_OPERATIONS:-80}
 front_before() {
     printf '[verbs]\ndevices = ["d0"]\n'
     printf '[[front]]\nname = "front"\nfabric = "verbs"\nlisten = "%s:%s"\nallow = ["192.0.2.0/24"]\n' "$NEAR" "$FRONT"
-    [ -z "${VERSION_MAX:-}${INLINE_BYTES:-}" ] || echo '[front.transport]'
-    [ -z "${VERSION_MAX:-}" ] || echo "version_max = $VERSION_MAX"
-    [ -z "${INLINE_BYTES:-}" ] || echo "inline_bytes = $INLINE_BYTES"
+    printf '[front.transport]\nversion_max = %s\ninline_bytes = 4096\ninline_bytes_max = 16384\n' "${VERSION_MAX:-2}"
     case $1 in
         knfsd)
             printf '[[front.backend]]\nprograms = [100003, 100227]\naddress = "127.0.0.1:2049"\nsource_port = "privileged"\n'
@@ -34,7 +32,7 @@ front_before() {
 back_to() {
     printf '[verbs]\ndevices = ["d1"]\n'
     printf '[[back]]\nname = "back"\nlisten = "127.0.0.1:%s"\nfabric = "verbs"\nupstream = "%s"\n' "$BACK" "$1"
-    [ -z "${INLINE_BYTES:-}" ] || printf '[back.transport]\ninline_bytes = %s\n' "$INLINE_BYTES"
+    printf '[back.transport]\ninline_bytes = 4096\ninline_bytes_max = 16384\n'
 }
 
 # Where the server behind a front answers MOUNT by TCP, and the path that it serves.
@@ -153,9 +151,9 @@ libnfs() {
 # --- two of ours -------------------------------------------------------------------------------------------
 
 # two_appliances LABEL VERSION [CHECK]...: a TCP client, our back, our front, a server; VERSION is what both must end up
-# speaking. VERSION_MAX and INLINE_BYTES limit the front and size both.
+# speaking. VERSION_MAX limits the front; RESIZE has inline sizes that both are given in turn while they run.
 two_appliances() {
-    local label=$1 version=$2 bytes=${INLINE_BYTES:-4096} remote
+    local label=$1 version=$2 bytes remote
     shift 2
     appliance front < <(front_before embedded) || return 0
     appliance back < <(back_to "$NEAR:$FRONT") || return 0
@@ -163,8 +161,7 @@ two_appliances() {
         operations "$label" "$@"
         exercise "$label" 3 "$RANDOM_OPERATIONS"
         verdict "$label-version" "version $version" [ "$(of_connection back version)" = "$version" ] || true
-        verdict "$label-inline" "$bytes octets inline" \
-            [ "$(of_connection back send_bytes) $(of_connection front send_bytes)" = "$bytes $bytes" ] || true
+        verdict "$label-inline" "4096 octets inline" sizes_are 4096 || true
         document front
         remote=$(counter "$ACCEPT_LOGS/front.json" sends_with_invalidate)
         # siw invalidates as it is told, and tells nobody: so nobody wants it to.
@@ -172,9 +169,29 @@ two_appliances() {
             [ "$remote" -gt 0 ] || true
         [ "$TYPE" = siw ] || verdict "$label-invalidated" "the back saw its windows go" \
             [ "$(now back remote_invalidations)" -gt 0 ] || true
+        for bytes in ${RESIZE:-}; do resized "$label-$bytes" "$bytes"; done
         verdict "$label-umount" "unmounted" nfs_umount || true
     fi
     libnfs "$label" "nfs://127.0.0.1/export?version=3&nfsport=$BACK&mountport=$BACK" "$FOLDER"
     drained back
     drained front
 }
+
+# resized LABEL OCTETS: both read their files again, with that inline size in them, while the client's mount stands.
+# Symbolic links are up to 4095 octets: with more than that inline they need no chunk.
+resized() {
+    local label=$1 bytes=$2 name before moved
+    for name in front back; do
+        sed -i "s/^inline_bytes = .*/inline_bytes = $bytes/" "$ACCEPT_LOGS/$name.toml"
+        kill -HUP "${PROCESS[$name]}"
+    done
+    verdict "$label-agreed" "$bytes octets inline, both ways" await 30 sizes_are "$bytes" || true
+    before=$(moved_by_rdma)
+    operations "$label" symlinks
+    moved=$(($(moved_by_rdma) - before))
+    verdict "$label-chunks" "symbolic links took $moved RDMA Reads and Writes" [ $((moved == 0)) = $((bytes > 8192)) ] || true
+    operations "$label" sizes
+}
+
+sizes_are() { [ "$(of_connection back send_bytes) $(of_connection front send_bytes)" = "$1 $1" ]; }
+moved_by_rdma() { echo $(($(now front reads) + $(now front writes))); }

@@ -1,12 +1,11 @@
 # Packets on the wire between the two devices, and what tshark makes of them; sourced after devices.sh.
 # shellcheck shell=bash
 
-CAPTURE=/dev/shm/wire.pcap
 CAPTURER=
 
 # capture_start FILTER: from now on, all packets that match, whole.
 capture_start() {
-    tcpdump -i "$WIRE" -s 0 -B 65536 -U -w "$CAPTURE" "$1" 2>"$ACCEPT_LOGS/tcpdump" &
+    tcpdump -i "$WIRE" -s 0 -B 65536 -U -w /dev/shm/wire.pcap "$1" 2>"$ACCEPT_LOGS/tcpdump" &
     CAPTURER=$!
     await "$ANSWER_SECONDS" grep -q 'listening on' "$ACCEPT_LOGS/tcpdump" || die "tcpdump does not start"
 }
@@ -15,7 +14,7 @@ capture_start() {
 capture_stop() {
     kill -INT "$CAPTURER"
     wait "$CAPTURER" || true
-    cp "$CAPTURE" "$ACCEPT_LOGS/wire.pcap"
+    cp /dev/shm/wire.pcap "$ACCEPT_LOGS/"
     grep -q '^0 packets dropped by kernel' "$ACCEPT_LOGS/tcpdump"
 }
 
@@ -26,7 +25,7 @@ packets() {
     for field in "${@:-frame.number}"; do
         fields+=(-e "$field")
     done
-    tshark -n -r "$CAPTURE" -Y "$filter" -T fields "${fields[@]}" 2>>"$ACCEPT_LOGS/tshark"
+    tshark -n -r "$ACCEPT_LOGS/wire.pcap" -Y "$filter" -T fields "${fields[@]}" 2>>"$ACCEPT_LOGS/tshark"
 }
 
 # how_many FILTER: packets that match.

@@ -7,11 +7,17 @@ export GUEST_LIB=$ROOT/ci/guest/lib
 # logs shared between both sides; does nothing where that has happened. Skips the script where no guest can be had.
 enter_guest() {
     [ -z "${IN_GUEST:-}" ] || return 0
+    visit_guest "$@"
+    exit 0
+}
+
+# visit_guest [ARGUMENT]...: the same, and comes back when the script has ended in the guest.
+visit_guest() {
     local status=0
     "$ROOT/ci/guest/build" >"$ACCEPT_LOGS/guest.log" 2>&1 || status=$?
     [ "$status" != 77 ] || skip "$(sed -n 's/^SKIPPED: //p' "$ACCEPT_LOGS/guest.log" | tail -n 1)"
     [ "$status" = 0 ] || die "the guest does not build: $ACCEPT_LOGS/guest.log"
-    IN_GUEST=1 exec "$ROOT/ci/guest/run" --write "$ACCEPT_LOGS" "$@" -- "$0"
+    IN_GUEST=1 "$ROOT/ci/guest/run" --write "$ACCEPT_LOGS" "$@" -- "$0" || exit $?
 }
 
 # loads MODULE...: true when the guest's kernel has them all.

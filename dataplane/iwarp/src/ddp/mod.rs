@@ -2,9 +2,9 @@
 //!
 //! Placement and delivery are different things. A segment's payload is placed when it comes, in
 //! whatever order that is; a message is delivered when all that was submitted before it has been
-//! placed. [`order`] keeps the order of submission, which the DDP-SSN of the adaptation tells;
-//! [`queue`] finds the buffer of an untagged message; [`assembly`] knows whether every octet of a
-//! message is there; [`cut`] makes segments.
+//! placed. `order.rs` keeps the order of submission, which the DDP-SSN of the adaptation tells;
+//! `queue.rs` finds the buffer of an untagged message; `assembly.rs` knows whether every octet of
+//! a message is there; `cut.rs` makes segments.
 
 pub(crate) mod assembly;
 pub(crate) mod cut;

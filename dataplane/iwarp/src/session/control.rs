@@ -7,8 +7,8 @@ use crate::reject::Reject;
 /// Most octets of private data, the IRD/ORD word counted.
 pub const PRIVATE_DATA_BYTES: usize = 512;
 
-/// Octets of DDP-SSN and function code.
-pub const CONTROL_BYTES: usize = 4;
+/// Octets of the IRD/ORD word.
+const WORD_BYTES: usize = 4;
 
 /// What a control message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,10 +90,12 @@ pub fn parse(octets: &[u8]) -> Result<Control<'_>, Reject> {
     })
 }
 
-/// A control message to be sent: what stands behind the DDP-SSN.
+/// A control message to be sent. Without private data it owns no memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    octets: Vec<u8>,
+    function: Function,
+    word: Option<Word>,
+    private_data: Box<[u8]>,
 }
 
 /// More private data than fits into a control message.
@@ -106,24 +108,50 @@ impl Message {
         word: Option<Word>,
         private_data: &[u8],
     ) -> Result<Message, TooLong> {
-        let word = word.map(Word::octets);
-        let word = word.as_ref().map_or(&[][..], |word| word);
-        if word.len().saturating_add(private_data.len()) > PRIVATE_DATA_BYTES {
+        let word_bytes = word.map_or(0, |_| WORD_BYTES);
+        if word_bytes.saturating_add(private_data.len()) > PRIVATE_DATA_BYTES {
             return Err(TooLong);
         }
-        let code = (function as u16).to_be_bytes();
         Ok(Message {
-            octets: [&code, word, private_data].concat(),
+            function,
+            word,
+            private_data: private_data.into(),
         })
     }
 
     pub(crate) fn terminate() -> Message {
         Message {
-            octets: (Function::Terminate as u16).to_be_bytes().to_vec(),
+            function: Function::Terminate,
+            word: None,
+            private_data: Box::default(),
         }
     }
 
-    pub(crate) fn octets(&self) -> &[u8] {
-        &self.octets
+    /// More can follow in its session: a Reject, or a Terminate instead of an answer, is all that
+    /// its side says.
+    pub(crate) fn is_followed(&self) -> bool {
+        !matches!(
+            self.function,
+            Function::Reject | Function::EnhancedReject | Function::Terminate
+        )
+    }
+
+    /// Octets behind the DDP-SSN.
+    pub(crate) fn len(&self) -> usize {
+        let word = self.word.map_or(0, |_| WORD_BYTES);
+        let code = size_of::<u16>();
+        code.saturating_add(word)
+            .saturating_add(self.private_data.len())
+    }
+
+    /// Writes them into `out`, which is as long.
+    pub(crate) fn write_into(&self, out: &mut [u8]) {
+        let code = (self.function as u16).to_be_bytes();
+        let word = self.word.map(Word::octets);
+        let word = word.iter().flatten();
+        let octets = code.iter().chain(word).chain(&self.private_data);
+        for (to, from) in out.iter_mut().zip(octets) {
+            *to = *from;
+        }
     }
 }

@@ -11,6 +11,7 @@ mod bodies;
 mod corpus;
 mod describe;
 mod errors;
+mod hostile;
 mod ledger;
 mod operations;
 #[path = "../oracle/mod.rs"]

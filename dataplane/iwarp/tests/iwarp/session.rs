@@ -438,6 +438,22 @@ fn section_6_6_nothing_overtakes_the_initiate() {
     assert_eq!(pair.a.phase(), Phase::Closed);
 }
 
+/// Also where the session is over before the Initiate could be sent.
+#[test]
+fn section_6_6_terminate_waits_for_an_initiate_that_waited() {
+    let mut side = Side::new(1, 1);
+    side.bind(S);
+    side.association.initiate(S, b"", true).unwrap();
+    side.out.room = 0;
+    assert_eq!(side.pump(), Flow::Busy);
+    side.receive(&chunk(99, 0, b""));
+    assert_eq!(side.heard(), [Told::Ended(End::Reject(Reject::Ppid))]);
+    side.out.room = usize::MAX;
+    assert_eq!(out(&mut side), [control(0, 5, &[0, 4, 0, 4])]);
+    side.association.dry();
+    assert_eq!(out(&mut side), [control(1, 4, b"")]);
+}
+
 /// Nothing follows the Accept before it is known to have arrived.
 #[test]
 fn section_6_6_nothing_overtakes_the_accept() {

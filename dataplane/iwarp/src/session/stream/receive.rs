@@ -304,7 +304,8 @@ impl Stream {
             Phase::Closing => !self.established,
             _ => false,
         };
-        asked && ssn == 0 && self.order.next() == 0 && self.owed.is_none()
+        let first = ssn == 0 && self.order.check(0).is_ok();
+        asked && first && self.owed.is_none()
     }
 
     fn rejected(

@@ -142,9 +142,7 @@ impl Stream {
                 self.owed = Some(message);
                 return Err(held);
             }
-            // A Reject, or a Terminate instead of an answer, is followed by nothing.
-            self.unproved =
-                matches!(self.phase, Phase::Initiating | Phase::Abandoned) || self.established;
+            self.unproved = message.is_followed();
             return Ok(true);
         }
         if self.unproved {
@@ -176,14 +174,9 @@ impl Stream {
         counts: &mut Counts,
         lower: &mut L,
     ) -> Result<(), Held> {
-        let octets = message.octets();
-        let write = |out: &mut [u8]| {
-            for (to, from) in out.iter_mut().zip(octets) {
-                *to = *from;
-            }
-        };
+        let write = |out: &mut [u8]| message.write_into(out);
         self.numbers(counts)
-            .submit(lower, Ppid::Control, octets.len(), write)
+            .submit(lower, Ppid::Control, message.len(), write)
     }
 
     fn numbers<'a>(&'a mut self, counts: &'a mut Counts) -> Numbers<'a> {

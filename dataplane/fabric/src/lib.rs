@@ -6,7 +6,8 @@
 //!
 //! Beside it stand the two things every lcore needs to use a port: the [`arena`] that its
 //! memory lies in, and the [`pool`] that says who has which part of it. How connections are
-//! made is the control thread's side: [`connect`].
+//! made is the control thread's side: [`connect`], with what fabrics need for it, a [`bell`] between
+//! threads and [`names`] of hosts.
 //!
 //! Implementations: `rpcrdma-memory` (two endpoints in one process) and `rpcrdma-verbs` (RDMA
 //! devices, by rdma-core).
@@ -15,6 +16,7 @@
 
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 pub mod arena;
+pub mod bell;
 mod bits;
 pub mod connect;
 mod counts;
@@ -27,6 +29,7 @@ pub mod fetch;
 pub mod floor;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod mapping;
+pub mod names;
 pub mod numa;
 pub mod pool;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]

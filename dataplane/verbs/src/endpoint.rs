@@ -15,9 +15,9 @@
 //! which the thread that dropped the endpoint may still have. Only where control itself is gone
 //! are both destroyed there and then.
 
-use crate::bell::Bell;
 use crate::object::QueuePair;
 use crate::port::{Books, Rail};
+use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::ConnectionId;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,6 +2,7 @@
 
 use rdma_core_sys::Absent;
 use rpcrdma_fabric::connect::{ConnectionId, PortId};
+use rpcrdma_fabric::names::Unasked;
 use std::fmt;
 use std::io;
 
@@ -170,5 +171,14 @@ mod tests {
             fault.to_string(),
             "ibv_modify_qp: Invalid argument (os error 22)"
         );
+    }
+}
+
+impl From<Unasked> for Error {
+    fn from(unasked: Unasked) -> Error {
+        match unasked {
+            Unasked::TooMany => Error::Busy(Unasked::TOO_MANY),
+            Unasked::System(error) => Error::System(error),
+        }
     }
 }

@@ -10,7 +10,6 @@
 //! - `listeners.rs`: where peers are heard
 //! - `ports.rs`: making a port, and what it says
 //! - `devices.rs`: devices that come, go, and lose their links
-//! - `names.rs`: hosts by name
 //! - `look.rs`: reading it all
 
 mod assemble;
@@ -18,11 +17,9 @@ mod connections;
 mod devices;
 mod listeners;
 mod look;
-mod names;
 mod ports;
 mod resolve;
 
-use crate::bell::Bell;
 use crate::cm::Channel;
 use crate::device::{Leases, Met};
 use crate::error::Error;
@@ -32,13 +29,14 @@ use crate::{Endpoint, VerbsPort};
 use connections::Connection;
 use devices::Known;
 use listeners::Listener;
-use names::Names;
 use ports::Berth;
 use rdma_core_sys::{Absent, Library};
 use rpcrdma_fabric::arena::Arena;
+use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::{
     ConnectionId, Device, Event, Fabric, ListenerId, PortId, PortWanted,
 };
+use rpcrdma_fabric::names::Names;
 use rustix::event::epoll;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -11,10 +11,10 @@
 //! as many, and two for the end, but it is up to the port when it reads them: what does not fit waits at control's
 //! side, which has no bound to keep.
 
-use crate::bell::Bell;
 use crate::endpoint::Endpoint;
 use crate::expose::Window;
 use crate::object::Objects;
+use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::ConnectionId;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::collections::VecDeque;

@@ -35,7 +35,6 @@
 
 #![deny(unsafe_code)]
 
-mod bell;
 mod cm;
 mod device;
 mod endpoint;

@@ -8,9 +8,9 @@
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
 use super::region::Regions;
-use crate::bell::Bell;
 use crate::port::{Raw, remote_access};
 use rdma_core_sys as rdma;
+use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::{Access, Handle};
 use std::any::Any;
 use std::io;

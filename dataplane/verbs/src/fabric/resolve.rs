@@ -4,10 +4,10 @@ use super::VerbsFabric;
 use super::connections::Connection;
 use super::devices::LINK_DOWN;
 use super::listeners::parse;
-use super::names::Names;
 use crate::cm::{Happening, Identifier, Input, Stage, What};
 use crate::error::{Error, Fault};
 use rpcrdma_fabric::connect::{ConnectionId, Event};
+use rpcrdma_fabric::names::Names;
 use std::net::SocketAddr;
 
 impl VerbsFabric {

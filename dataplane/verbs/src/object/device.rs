@@ -6,11 +6,11 @@
 
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
-use crate::bell::Bell;
 use crate::error::Fault;
 use crate::port::Raw;
 use rdma_core_sys as rdma;
 use rdma_core_sys::Library;
+use rpcrdma_fabric::bell::Bell;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 

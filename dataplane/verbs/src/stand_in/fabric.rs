@@ -4,7 +4,6 @@
 //! may be made elsewhere, as the trait says, but are polled where the fabric is.
 
 use super::{StandIn, calls};
-use crate::bell::Bell;
 use crate::endpoint::Endpoint;
 use crate::expose::{Means, Windows};
 use crate::inbox::{self, Notice, Outlet, Word};
@@ -12,6 +11,7 @@ use crate::port::{
     Books, Limits, MOST_ELEMENTS, Parts, Poller, Raw, Registered, VerbsPort, invalidating_flags,
 };
 use rpcrdma_fabric::arena::{Arena, Hugepages};
+use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::{
     ConnectionId, Device, Event, Fabric, ListenerId, Peer, PortId, PortWanted,
 };

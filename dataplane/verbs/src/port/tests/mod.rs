@@ -56,7 +56,7 @@ struct Node {
 
 impl Node {
     fn new(device: &mut StandIn, queue: usize, invalidating: u32) -> Node {
-        let control = Arc::new(crate::bell::Bell::new().expect("a bell"));
+        let control = Arc::new(rpcrdma_fabric::bell::Bell::new().expect("a bell"));
         let (inbox, outlet) = crate::inbox::pair(PAIRS, WINDOWS, control, None).expect("an inbox");
         let arena = registered(1 << 20);
         let windows = (0..WINDOWS).map(|_| device.window()).collect();

@@ -2,8 +2,8 @@
 //! in a thread for each that is asked for, a few at a time.
 
 use crate::bell::Bell;
-use crate::error::Error;
-use rpcrdma_fabric::connect::ConnectionId;
+use crate::connect::ConnectionId;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,24 +13,41 @@ use std::thread;
 const AT_ONCE: usize = 16;
 
 /// What became of a name.
-pub(super) type Answer = (ConnectionId, Result<SocketAddr, String>);
+pub type Answer = (ConnectionId, Result<SocketAddr, String>);
+
+/// Why a name is not looked up.
+#[derive(Debug)]
+pub enum Unasked {
+    /// As many as can be are being looked up.
+    TooMany,
+    /// No thread is left for it.
+    System(io::Error),
+}
+
+impl Unasked {
+    /// For a person, where there are too many.
+    pub const TOO_MANY: &'static str = "too many names are being looked up";
+}
 
 /// Names that are being looked up.
 #[derive(Debug)]
-pub(super) struct Names {
+pub struct Names {
     asked: usize,
     to: Sender<Answer>,
     from: Receiver<Answer>,
 }
 
 impl Names {
-    pub(super) fn new() -> Names {
+    /// Nothing is being looked up.
+    #[must_use]
+    pub fn new() -> Names {
         let (to, from) = channel();
         Names { asked: 0, to, from }
     }
 
     /// Whether this could be a host and a port.
-    pub(super) fn is_name(address: &str) -> bool {
+    #[must_use]
+    pub fn is_name(address: &str) -> bool {
         let Some((host, port)) = address.rsplit_once(':') else {
             return false;
         };
@@ -43,14 +60,18 @@ impl Names {
     }
 
     /// Looks `name` up for a connection; `bell` is rung when there is an answer.
-    pub(super) fn ask(
+    ///
+    /// # Errors
+    ///
+    /// Nobody looks: see [`Unasked`].
+    pub fn ask(
         &mut self,
         connection: ConnectionId,
         name: &str,
         bell: &Arc<Bell>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Unasked> {
         if self.asked >= AT_ONCE {
-            return Err(Error::Busy("too many names are being looked up"));
+            return Err(Unasked::TooMany);
         }
         let (name, bell, to) = (name.to_owned(), Arc::clone(bell), self.to.clone());
         let look_up = move || {
@@ -59,16 +80,22 @@ impl Names {
             bell.ring();
         };
         let thread = thread::Builder::new().name("resolver".to_owned());
-        thread.spawn(look_up).map_err(Error::System)?;
+        thread.spawn(look_up).map_err(Unasked::System)?;
         self.asked += 1;
         Ok(())
     }
 
     /// The next answer.
-    pub(super) fn next(&mut self) -> Option<Answer> {
+    pub fn next(&mut self) -> Option<Answer> {
         let answer = self.from.try_recv().ok()?;
         self.asked = self.asked.saturating_sub(1);
         Some(answer)
+    }
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names::new()
     }
 }
 
@@ -124,6 +151,6 @@ mod tests {
         let mut names = Names::new();
         names.asked = AT_ONCE;
         let refused = names.ask(ConnectionId(1), "localhost:1", &bell);
-        assert!(matches!(refused, Err(Error::Busy(_))));
+        assert!(matches!(refused, Err(Unasked::TooMany)));
     }
 }

@@ -1,17 +1,22 @@
 //! An eventfd by which one thread is told to look for what another has put down.
 //!
-//! Rung at each occasion, asleep or not: the occasions are ends of connections and lost
-//! devices, never messages.
+//! Rung at each occasion, asleep or not: the occasions are beginnings and ends of connections and
+//! lost devices, never messages.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A bell. Readable from the first stroke on until it is hushed.
 #[derive(Debug)]
-pub(crate) struct Bell(OwnedFd);
+pub struct Bell(OwnedFd);
 
 impl Bell {
-    pub(crate) fn new() -> io::Result<Bell> {
+    /// A bell that is not rung yet.
+    ///
+    /// # Errors
+    ///
+    /// No descriptor is left.
+    pub fn new() -> io::Result<Bell> {
         use rustix::event::{EventfdFlags, eventfd};
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         Ok(Bell(eventfd(0, flags)?))
@@ -19,7 +24,7 @@ impl Bell {
 
     /// What it announces must have been put down before.
     #[cold]
-    pub(crate) fn ring(&self) {
+    pub fn ring(&self) {
         // Fails only when the counter is full: then it is readable already.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
@@ -27,7 +32,7 @@ impl Bell {
     /// Makes it unreadable. To be done before looking, so that nothing put down meanwhile is
     /// slept over.
     #[cold]
-    pub(crate) fn hush(&self) {
+    pub fn hush(&self) {
         let mut count = [0; 8];
         // Nothing there is fine too.
         let _ = rustix::io::read(&self.0, &mut count);

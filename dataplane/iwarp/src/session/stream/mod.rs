@@ -308,9 +308,6 @@ impl Stream {
     /// The association is gone.
     pub(super) fn lose(&mut self, told: &mut impl FnMut(StreamId, Event<'_>)) {
         self.must(Step::Loss);
-        self.owed = None;
-        self.report = None;
-        self.terminate = false;
         self.conclude(End::Lost, told);
     }
 

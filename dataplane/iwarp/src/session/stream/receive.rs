@@ -140,7 +140,6 @@ impl Stream {
     /// The peer's last chunk has had its turn.
     fn ended(&mut self, told: &mut impl FnMut(StreamId, Event<'_>)) {
         self.terminate = self.established;
-        self.report = None;
         self.proved();
         self.must(Step::Ended);
         self.conclude(End::Peer, told);
@@ -164,12 +163,9 @@ impl Stream {
     }
 
     fn follow_turns(&mut self) {
-        // Before the answer to an Initiate nothing has its turn.
-        if self.phase == Phase::Abandoned {
-            return;
-        }
         while let Some(mark) = self.order.take() {
             if mark == Mark::End && self.phase == Phase::Closing {
+                // Nobody would hear it.
                 self.report = None;
                 self.must(Step::Ended);
             }

@@ -105,7 +105,7 @@ impl Stream {
         let Some(endpoint) = &mut self.endpoint else {
             return Ok(false);
         };
-        if self.unproved || self.unacknowledged >= WINDOW {
+        if self.unacknowledged >= WINDOW {
             return Ok(false);
         }
         let emission = match endpoint.next(local, lower.segment_bytes().octets()) {

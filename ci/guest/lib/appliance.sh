@@ -9,8 +9,8 @@ socket_of() { echo "/run/rpcrdmad-$1.sock"; }
 appliance() {
     local name=$1 file=$ACCEPT_LOGS/$1.toml
     {
-        printf '[runtime]\nlcores = %s\nidle = "adaptive"\nmemory_mib = %s\nhugepages = "off"\n' \
-            "${LCORES:-1}" "${MEMORY_MIB:-96}"
+        printf '[runtime]\nlcores = %s\nidle = "adaptive"\nidle_spin_us = %s\nmemory_mib = %s\nhugepages = "off"\n' \
+            "${LCORES:-1}" "${IDLE_SPIN_US:-50}" "${MEMORY_MIB:-96}"
         printf '[status]\nsocket = "%s"\n' "$(socket_of "$name")"
         cat
     } >"$file"

@@ -76,6 +76,12 @@ lone_device() {
     plug "$1" d0 a0
 }
 
+# no_device: takes away what lone_device made.
+no_device() {
+    unplug d0
+    ip link delete a0
+}
+
 plug() { rdma link add "$2" type "$1" netdev "$3"; }
 unplug() { rdma link delete "$1"; }
 reachable() { busybox ping -c 1 -W 1 "$NEAR" >/dev/null 2>&1; }

@@ -64,7 +64,7 @@ fn each_has_its_answer() {
     }
 }
 
-/// Every name is in the table above, or has a test of its own in `session.rs`.
+/// Every name is in the table above, or has a test of its own in `session`.
 #[test]
 fn none_is_forgotten() {
     let elsewhere = [

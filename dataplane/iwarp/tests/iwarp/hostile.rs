@@ -291,7 +291,7 @@ fn a_hostile_stream_beside_an_honest_one() {
         .filter(|it| !heard.contains(it))
         .collect();
     let never = [
-        // These need another set-up: see `session.rs`.
+        // These need another set-up: see `session`.
         Reject::ChunkLong,
         Reject::PrivateDataLong,
         Reject::CrossedInitiates,

@@ -3,7 +3,7 @@
 use super::{TERMINATE, out};
 use crate::support::*;
 use rpcrdma_fabric::WorkId;
-use rpcrdma_iwarp::{End, Indication, Misstep, Phase, Reject, Settings, StreamId};
+use rpcrdma_iwarp::{End, Flow, Indication, Misstep, Phase, Reject, Settings, StreamId};
 
 #[test]
 fn section_6_1_ssn_begins_at_0_in_each_session() {
@@ -105,7 +105,11 @@ fn section_6_1_crossing_initiates_end_both() {
     for side in [&mut pair.a, &mut pair.b] {
         let ended = [Told::Ended(End::Reject(Reject::CrossedInitiates))];
         assert_eq!(side.heard(), ended);
+        // Where the answer belongs there was something else: this is none.
+        side.receive(&control(0, 6, &[0; 4]));
+        assert_eq!(side.rejects(Reject::ControlSequence), 1);
         // The Terminate must not overtake the Initiate.
+        assert_eq!(side.pump(), Flow::Idle);
         assert_eq!(side.out.chunks, []);
         side.association.dry();
     }

@@ -100,6 +100,8 @@ pub struct Association {
     settings: Settings,
     stand: Stand,
     streams: Box<[Stream]>,
+    /// Streams that are [`Phase::Pending`].
+    pending: u16,
     counts: Counts,
 }
 
@@ -117,6 +119,7 @@ impl Association {
             settings,
             stand: Stand::Unknown,
             streams: (0..outbound).map(StreamId).map(Stream::new).collect(),
+            pending: 0,
             counts: Counts::default(),
         })
     }
@@ -181,6 +184,30 @@ impl Association {
             .ok_or(Misstep::NoStream)
     }
 
+    /// Does something that may end a request's waiting.
+    fn answer<T>(
+        &mut self,
+        id: StreamId,
+        with: impl FnOnce(&mut Stream) -> Result<T, Misstep>,
+    ) -> Result<T, Misstep> {
+        let stream = self.stream(id)?;
+        let before = stream.phase();
+        let done = with(stream);
+        let after = stream.phase();
+        self.count_pending(before, after);
+        done
+    }
+
+    #[inline]
+    fn count_pending(&mut self, before: Phase, after: Phase) {
+        match (before, after) {
+            (Phase::Pending, Phase::Pending) => {}
+            (Phase::Pending, _) => self.pending = self.pending.saturating_sub(1),
+            (_, Phase::Pending) => self.pending = self.pending.saturating_add(1),
+            _ => {}
+        }
+    }
+
     /// Binds an endpoint to a stream that is idle, or that a peer asks for a session on. The
     /// endpoint comes back when that cannot be.
     #[expect(clippy::missing_errors_doc, reason = "the error is the argument")]
@@ -224,7 +251,7 @@ impl Association {
     ///
     /// [`Misstep`].
     pub fn accept(&mut self, id: StreamId, private_data: &[u8]) -> Result<(), Misstep> {
-        self.stream(id)?.accept(private_data)
+        self.answer(id, |stream| stream.accept(private_data))
     }
 
     /// Says no to a request: for the upper layer alone to decide (RFC 5043 section 6.3).
@@ -238,7 +265,7 @@ impl Association {
         private_data: &[u8],
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Misstep> {
-        self.stream(id)?.refuse(Some(private_data), told)
+        self.answer(id, |stream| stream.refuse(Some(private_data), told))
     }
 
     /// Answers a request with Terminate, where it cannot be put before the upper layer (RFC 5043
@@ -252,14 +279,16 @@ impl Association {
         id: StreamId,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Misstep> {
-        self.stream(id)?.refuse(None, told)
+        self.answer(id, |stream| stream.refuse(None, told))
     }
 
     /// Ends a session, if there is one. Its work is told of before this returns.
     pub fn end(&mut self, id: StreamId, told: &mut impl FnMut(StreamId, Event<'_>)) {
-        if let Ok(stream) = self.stream(id) {
+        // Without such a stream there is nothing to end.
+        let _ = self.answer(id, |stream| {
             stream.end(told);
-        }
+            Ok(())
+        });
     }
 
     /// Takes a chunk that came, in any order. What it leads to may have to be sent: see
@@ -275,13 +304,12 @@ impl Association {
     ) {
         self.counts.chunks_in = self.counts.chunks_in.wrapping_add(1);
         let settled = self.stand == Stand::Ddp;
-        // Only a request that comes needs to know: segments do not pay for it.
-        let control = ppid == crate::lower::Ppid::Control as u32;
-        let may_wait = control && self.pending() < usize::from(self.settings.pending);
+        let may_wait = self.pending < self.settings.pending;
         let Some(stream) = self.streams.get_mut(usize::from(id.0)) else {
             self.counts.drop_one();
             return;
         };
+        let before = stream.phase();
         if self.stand == Stand::Gone {
             self.counts.drop_one();
         } else if chunk.len() > self.settings.chunk_bytes {
@@ -295,11 +323,8 @@ impl Association {
             };
             stream.receive(ppid, chunk, &mut around, local, told);
         }
-    }
-
-    fn pending(&self) -> usize {
-        let waits = |it: &&Stream| it.phase() == Phase::Pending;
-        self.streams.iter().filter(waits).count()
+        let after = stream.phase();
+        self.count_pending(before, after);
     }
 
     /// Sends up to `budget` chunks of a stream. To be called after anything else was, until it
@@ -340,6 +365,7 @@ impl Association {
     /// sent (RFC 5043 section 11.3).
     pub fn lost(&mut self, told: &mut impl FnMut(StreamId, Event<'_>)) {
         self.stand = Stand::Gone;
+        self.pending = 0;
         for stream in &mut self.streams {
             stream.lose(told);
         }

@@ -243,12 +243,24 @@ fn section_6_4_pending_requests_are_limited() {
     side.reject(S, b"");
     ask(&mut side, 3);
     assert_eq!(side.association.phase(StreamId(3)), Some(Phase::Pending));
-    // The one turned away may try again.
+    // The one turned away may try again, when another has been answered.
     side.association
         .turn_away(StreamId(1), &mut |_, _| {})
         .unwrap();
     ask(&mut side, 2);
     assert_eq!(side.association.phase(StreamId(2)), Some(Phase::Pending));
+    // And one that was ended for what it did makes room as well, or was accepted.
+    let mut wrong = chunk(99, 1, b"");
+    wrong.stream = StreamId(3);
+    side.receive(&wrong);
+    side.bind(StreamId(2));
+    side.association.accept(StreamId(2), b"").unwrap();
+    out(&mut side);
+    for stream in [0, 1, 3] {
+        ask(&mut side, stream);
+    }
+    let pending = |stream: u16| side.association.phase(StreamId(stream)) == Some(Phase::Pending);
+    assert_eq!([0, 1, 2, 3].map(pending), [true, true, false, false]);
 }
 
 #[test]

@@ -42,15 +42,30 @@ const CASES: [Case; 13] = [
 ///
 /// The first that does not end, or is answered wrongly.
 pub fn every_workload<F: Fabric>(make: impl Fn() -> Result<F>) -> Result<()> {
+    every_workload_at("trial", make)
+}
+
+/// The same, with the service at an address of the fabric's own form.
+///
+/// # Errors
+///
+/// As above.
+pub fn every_workload_at<F: Fabric>(address: &str, make: impl Fn() -> Result<F>) -> Result<()> {
     for case in CASES {
         for version in [Version::One, Version::Two] {
-            one(make()?, case, version).with_context(|| format!("{case:?} {version:?}"))?;
+            let tried = one(make()?, address, case, version);
+            tried.with_context(|| format!("{case:?} {version:?}"))?;
         }
     }
     Ok(())
 }
 
-fn one<F: Fabric>(fabric: F, (workload, depth, connections): Case, version: Version) -> Result<()> {
+fn one<F: Fabric>(
+    fabric: F,
+    address: &str,
+    (workload, depth, connections): Case,
+    version: Version,
+) -> Result<()> {
     let wanted = Wanted {
         workload,
         depth,
@@ -59,7 +74,7 @@ fn one<F: Fabric>(fabric: F, (workload, depth, connections): Case, version: Vers
         version,
         idle: Idle::Spin,
     };
-    let mut bed = Bed::by_hand(wanted, fabric, "trial")?;
+    let mut bed = Bed::by_hand(wanted, fabric, address)?;
     bed.turn_until(CALLS);
     let measured = bed.finish()?;
     let (calls, errors) = (measured.calls, measured.errors);

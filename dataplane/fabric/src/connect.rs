@@ -38,16 +38,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const ASKED_BYTES: u64 = 2 << 20;
 
 /// A port, as the control thread names it. Never used twice in a fabric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(pub u32);
 
 /// A connection from its first step to its end, as the control thread names it. Never used
 /// twice in a fabric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
 /// A listener, as the control thread names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListenerId(pub u32);
 
 /// Who is at the other end.

@@ -1,0 +1,214 @@
+//! What control tells a port, and a port tells control: one bounded ring each way, and a bell.
+//!
+//! None of it is about messages.
+//!
+//! # Neither ring is ever full where it matters
+//!
+//! A queue pair says [`Word::Established`] and [`Word::Ended`] once each, and is counted by
+//! control until its endpoint is gone and these have been read. Those words always have room;
+//! requests of peers take what is left of it, and one for which there is none is turned away.
+//! Notices that find no room wait at control's side, which has no bound to keep.
+
+use crate::port::At;
+use rpcrdma_fabric::bell::Bell;
+use rpcrdma_fabric::connect::{ConnectionId, ListenerId};
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// What control tells a port.
+#[derive(Debug)]
+pub(crate) enum Notice<L> {
+    /// Another SCTP endpoint to drive: a listener's, or one to associate from, by its number.
+    Site {
+        number: u32,
+        listener: Option<ListenerId>,
+        llp: L,
+    },
+    /// Ask the peer for a session, from a site.
+    Ask {
+        connection: ConnectionId,
+        site: u32,
+        to: SocketAddr,
+        private_data: Box<[u8]>,
+    },
+    /// Say yes to the request that the connection was adopted for.
+    Accept {
+        connection: ConnectionId,
+        private_data: Box<[u8]>,
+    },
+    /// Say no to a request: with the upper layer's word, or as to one too many.
+    Refuse {
+        request: u64,
+        at: At,
+        private_data: Option<Box<[u8]>>,
+    },
+}
+
+/// What a port tells control.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// A peer asks for a session.
+    Requested {
+        request: u64,
+        at: At,
+        listener: Option<ListenerId>,
+        peer: SocketAddr,
+        private_data: Box<[u8]>,
+    },
+    /// It does not any more, and was not adopted. Left out where there is no room.
+    Withdrawn { request: u64 },
+    /// Both sides may send.
+    Established {
+        connection: ConnectionId,
+        private_data: Box<[u8]>,
+    },
+    /// The session is over, or there will be none.
+    Ended {
+        connection: ConnectionId,
+        why: String,
+    },
+}
+
+/// The port's side: what it hears.
+#[derive(Debug)]
+pub(crate) struct Inbox<L> {
+    notices: Consumer<Notice<L>>,
+    bell: Arc<Bell>,
+}
+
+/// The port's side: what it says.
+#[derive(Debug)]
+pub(crate) struct Words {
+    words: Producer<Word>,
+    /// Slots that queue pairs may need.
+    kept: usize,
+    control: Arc<Bell>,
+}
+
+/// Control's side.
+#[derive(Debug)]
+pub(crate) struct Outlet<L> {
+    notices: Producer<Notice<L>>,
+    words: Consumer<Word>,
+    bell: Arc<Bell>,
+    /// Notices that found no room yet.
+    waiting: VecDeque<Notice<L>>,
+}
+
+/// Both sides, for a port of so many queue pairs and requests that wait. `control` is control's
+/// bell.
+pub(crate) fn pair<L>(
+    queue_pairs: u32,
+    requests: usize,
+    control: Arc<Bell>,
+) -> io::Result<(Inbox<L>, Words, Outlet<L>)> {
+    let kept = 2 * queue_pairs as usize;
+    let bell = Arc::new(Bell::new()?);
+    let (to_port, notices) = RingBuffer::new(64);
+    let (words, from_port) = RingBuffer::new(kept + 2 * requests);
+    let inbox = Inbox {
+        notices,
+        bell: Arc::clone(&bell),
+    };
+    let words = Words {
+        words,
+        kept,
+        control,
+    };
+    let outlet = Outlet {
+        notices: to_port,
+        words: from_port,
+        bell,
+        waiting: VecDeque::new(),
+    };
+    Ok((inbox, words, outlet))
+}
+
+impl<L> Inbox<L> {
+    /// Whether there is something to read.
+    #[inline]
+    pub(crate) fn has_notice(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    /// The next notice.
+    #[cold]
+    pub(crate) fn next(&mut self) -> Option<Notice<L>> {
+        self.notices.pop().ok()
+    }
+
+    /// Awake: a bell that is rung from now on is heard in the next sleep.
+    #[cold]
+    pub(crate) fn hush(&self) {
+        self.bell.hush();
+    }
+
+    /// Readable when there is a notice.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl Words {
+    /// Tells control what became of a queue pair.
+    #[cold]
+    pub(crate) fn tell(&mut self, word: Word) {
+        let told = self.words.push(word);
+        debug_assert!(told.is_ok(), "there is room for every queue pair's words");
+        self.control.ring();
+    }
+
+    /// Tells control of a request; false when it cannot hear of another now, or is gone.
+    #[cold]
+    pub(crate) fn try_tell(&mut self, word: Word) -> bool {
+        if self.words.is_abandoned() || self.words.slots() <= self.kept {
+            return false;
+        }
+        self.tell(word);
+        true
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        self.control.ring();
+    }
+}
+
+impl<L> Outlet<L> {
+    /// Tells the port, now or as soon as there is room.
+    pub(crate) fn tell(&mut self, notice: Notice<L>) {
+        self.waiting.push_back(notice);
+        self.push_on();
+    }
+
+    /// Hands over what waits.
+    pub(crate) fn push_on(&mut self) {
+        let mut told = false;
+        while let Some(notice) = self.waiting.pop_front() {
+            if let Err(rtrb::PushError::Full(notice)) = self.notices.push(notice) {
+                self.waiting.push_front(notice);
+                break;
+            }
+            told = true;
+        }
+        if told {
+            self.bell.ring();
+        }
+    }
+
+    /// The next word.
+    pub(crate) fn next(&mut self) -> Option<Word> {
+        self.words.pop().ok()
+    }
+
+    /// The port is gone, and all its words are read.
+    pub(crate) fn is_over(&self) -> bool {
+        // In this order: what was said before the end is still there after it.
+        self.words.is_abandoned() && self.words.is_empty()
+    }
+}

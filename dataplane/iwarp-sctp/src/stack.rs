@@ -1,0 +1,26 @@
+//! Where SCTP comes from.
+
+use rpcrdma_sctp::{Error, Llp};
+use std::net::SocketAddr;
+
+/// Makes SCTP endpoints, in control's thread, for ports to drive.
+pub trait Stack {
+    /// One endpoint: an address, and the associations on it.
+    type Llp: Llp + Send + 'static;
+
+    /// An endpoint that peers may associate with at `address`, where others of this process may be
+    /// already: each peer meets one of them, always the same. What address it is, with the port
+    /// filled in where that was zero.
+    ///
+    /// # Errors
+    ///
+    /// There is no SCTP here, or the address is not to be had.
+    fn listen(&mut self, address: SocketAddr) -> Result<(Self::Llp, SocketAddr), Error>;
+
+    /// An endpoint from which to associate with peers such as `to`, at an address of its own.
+    ///
+    /// # Errors
+    ///
+    /// There is no SCTP here, or no address is to be had.
+    fn depart(&mut self, to: SocketAddr) -> Result<Self::Llp, Error>;
+}

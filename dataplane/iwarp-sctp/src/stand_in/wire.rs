@@ -1,0 +1,367 @@
+//! One SCTP endpoint of the stand-in.
+
+use super::{Hub, Mailbox, Manner, Packet};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rpcrdma_sctp::{AssociationId, Error, Event, Llp, Reason, Refused};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+#[derive(Debug)]
+enum State {
+    Free,
+    Asked(SocketAddr),
+    Up {
+        peer: Arc<Mailbox>,
+        theirs: AssociationId,
+        outbound: u16,
+        /// Chunks that the peer has not taken yet.
+        out: u32,
+        blocked: bool,
+    },
+}
+
+#[derive(Debug)]
+struct Place {
+    generation: u32,
+    state: State,
+}
+
+/// An SCTP endpoint.
+#[derive(Debug)]
+pub struct Wire {
+    hub: Hub,
+    mailbox: Arc<Mailbox>,
+    manner: Manner,
+    places: Vec<Place>,
+    random: Option<StdRng>,
+    /// Of this side's own doing, to be told in the next turn.
+    late: Vec<(AssociationId, Reason)>,
+}
+
+impl Wire {
+    pub(super) fn new(hub: Hub, mailbox: Arc<Mailbox>, manner: Manner) -> Wire {
+        Wire {
+            hub,
+            mailbox,
+            manner,
+            places: Vec::new(),
+            random: manner.seed.map(StdRng::seed_from_u64),
+            late: Vec::new(),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.mailbox.address
+    }
+
+    fn take_place(&mut self, state: State) -> Option<AssociationId> {
+        let free = |place: &Place| matches!(place.state, State::Free);
+        let place = match self.places.iter().position(free) {
+            Some(place) => place,
+            None if self.places.len() < self.manner.associations as usize => {
+                self.places.push(Place {
+                    generation: 0,
+                    state: State::Free,
+                });
+                self.places.len() - 1
+            }
+            None => return None,
+        };
+        let taken = &mut self.places[place];
+        taken.generation += 1;
+        taken.state = state;
+        Some(AssociationId {
+            place: u32::try_from(place).unwrap_or(u32::MAX),
+            generation: taken.generation,
+        })
+    }
+
+    fn place(&mut self, id: AssociationId) -> Option<&mut State> {
+        let place = self.places.get_mut(id.place as usize)?;
+        (place.generation == id.generation).then_some(&mut place.state)
+    }
+
+    fn deliver(&mut self, packet: Packet, events: &mut impl FnMut(Event<'_>)) {
+        match packet {
+            Packet::Init {
+                from,
+                asking,
+                manner,
+            } => self.answer(from, asking, manner, events),
+            Packet::InitAck {
+                to,
+                from,
+                manner,
+                mailbox,
+            } => self.stand(to, from, manner, mailbox, events),
+            Packet::Data {
+                to,
+                stream,
+                ppid,
+                octets,
+            } => {
+                let Some(State::Up { peer, theirs, .. }) = self.place(to) else {
+                    return;
+                };
+                let sack = Packet::Sack {
+                    to: *theirs,
+                    chunks: 1,
+                };
+                peer.put(sack);
+                events(Event::Message {
+                    association: to,
+                    stream,
+                    ppid,
+                    unordered: true,
+                    octets: &octets,
+                });
+            }
+            Packet::Sack { to, chunks } => self.acknowledge(to, chunks, events),
+            Packet::Abort { to, reason } => self.over(to, reason, events),
+            Packet::Cut => {
+                for id in self.ids() {
+                    self.over(id, Reason::Unreachable, events);
+                }
+            }
+        }
+    }
+
+    fn ids(&self) -> Vec<AssociationId> {
+        let places = (0..).zip(&self.places);
+        let used = places.filter(|(_, place)| !matches!(place.state, State::Free));
+        used.map(|(number, place)| AssociationId {
+            place: number,
+            generation: place.generation,
+        })
+        .collect()
+    }
+
+    fn answer(
+        &mut self,
+        from: Arc<Mailbox>,
+        asking: AssociationId,
+        theirs: Manner,
+        events: &mut impl FnMut(Event<'_>),
+    ) {
+        let state = State::Up {
+            peer: Arc::clone(&from),
+            theirs: asking,
+            outbound: self.manner.streams,
+            out: 0,
+            blocked: false,
+        };
+        let Some(id) = self.take_place(state) else {
+            return from.put(Packet::Abort {
+                to: asking,
+                reason: Reason::Refused,
+            });
+        };
+        events(Event::Up {
+            association: id,
+            peer: from.address,
+            arrived: true,
+            inbound: theirs.streams,
+            outbound: self.manner.streams,
+            indication: theirs.indication,
+        });
+        from.put(Packet::InitAck {
+            to: asking,
+            from: id,
+            manner: self.manner,
+            mailbox: Arc::clone(&self.mailbox),
+        });
+    }
+
+    fn stand(
+        &mut self,
+        id: AssociationId,
+        theirs: AssociationId,
+        manner: Manner,
+        peer: Arc<Mailbox>,
+        events: &mut impl FnMut(Event<'_>),
+    ) {
+        let outbound = self.manner.streams;
+        let address = peer.address;
+        let Some(state) = self.place(id) else {
+            return peer.put(Packet::Abort {
+                to: theirs,
+                reason: Reason::AbortedByPeer,
+            });
+        };
+        *state = State::Up {
+            peer,
+            theirs,
+            outbound,
+            out: 0,
+            blocked: false,
+        };
+        events(Event::Up {
+            association: id,
+            peer: address,
+            arrived: false,
+            inbound: manner.streams,
+            outbound,
+            indication: manner.indication,
+        });
+    }
+
+    fn acknowledge(&mut self, id: AssociationId, chunks: u32, events: &mut impl FnMut(Event<'_>)) {
+        let Some(State::Up { out, blocked, .. }) = self.place(id) else {
+            return;
+        };
+        *out = out.saturating_sub(chunks);
+        let (dry, room) = (*out == 0, std::mem::take(blocked));
+        if dry {
+            events(Event::Dry { association: id });
+        }
+        if room {
+            events(Event::Writable { association: id });
+        }
+    }
+
+    fn over(&mut self, id: AssociationId, reason: Reason, events: &mut impl FnMut(Event<'_>)) {
+        let Some(state) = self.place(id) else { return };
+        if matches!(std::mem::replace(state, State::Free), State::Free) {
+            return;
+        }
+        events(Event::Down {
+            association: id,
+            reason,
+        });
+    }
+
+    fn end(&mut self, id: AssociationId, here: Reason, there: Reason) {
+        if let Some(State::Up { peer, theirs, .. }) = self.place(id) {
+            peer.put(Packet::Abort {
+                to: *theirs,
+                reason: there,
+            });
+        }
+        self.late.push((id, here));
+    }
+
+    /// What has come, mixed up where that is the manner: chunks that no other packet is between.
+    fn incoming(&mut self) -> Vec<Packet> {
+        let mut packets: Vec<Packet> = self.mailbox.take().into();
+        let Some(random) = &mut self.random else {
+            return packets;
+        };
+        let is_data = |packet: &Packet| matches!(packet, Packet::Data { .. });
+        for run in packets.chunk_by_mut(|a, b| is_data(a) && is_data(b)) {
+            for last in (1..run.len()).rev() {
+                run.swap(last, random.random_range(0..=last));
+            }
+        }
+        packets
+    }
+}
+
+impl Llp for Wire {
+    fn associate(&mut self, to: SocketAddr, _now: Instant) -> Result<AssociationId, Error> {
+        for id in self.ids() {
+            let here = match &self.places[id.place as usize].state {
+                State::Asked(asked) => *asked == to,
+                State::Up { peer, .. } => peer.address == to,
+                State::Free => false,
+            };
+            if here {
+                return Err(Error::Associated(id));
+            }
+        }
+        let asking = self.take_place(State::Asked(to)).ok_or(Error::Exhausted)?;
+        match self.hub.find(to, self.mailbox.address) {
+            Some(mailbox) => mailbox.put(Packet::Init {
+                from: Arc::clone(&self.mailbox),
+                asking,
+                manner: self.manner,
+            }),
+            None => self.late.push((asking, Reason::Refused)),
+        }
+        Ok(asking)
+    }
+
+    fn send(
+        &mut self,
+        association: AssociationId,
+        stream: u16,
+        ppid: u32,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Refused> {
+        let most = self.max_segment(association) as usize;
+        let window = self.manner.window;
+        let Some(State::Up {
+            peer,
+            theirs,
+            outbound,
+            out,
+            blocked,
+        }) = self.place(association)
+        else {
+            return Err(Refused::Gone);
+        };
+        if stream >= *outbound {
+            return Err(Refused::Stream);
+        }
+        if len == 0 || len > most {
+            return Err(Refused::Length);
+        }
+        if *out >= window {
+            *blocked = true;
+            return Err(Refused::Full);
+        }
+        *out += 1;
+        let mut octets = vec![0; len];
+        fill(&mut octets);
+        peer.put(Packet::Data {
+            to: *theirs,
+            stream,
+            ppid,
+            octets,
+        });
+        Ok(())
+    }
+
+    fn max_segment(&self, _association: AssociationId) -> u32 {
+        self.manner.chunk_bytes
+    }
+
+    fn turn(&mut self, _now: Instant, events: &mut impl FnMut(Event<'_>)) {
+        for (id, reason) in std::mem::take(&mut self.late) {
+            self.over(id, reason, events);
+        }
+        for packet in self.incoming() {
+            self.deliver(packet, events);
+        }
+    }
+
+    fn shut_down(&mut self, association: AssociationId) {
+        self.end(association, Reason::ShutDown, Reason::ShutDown);
+    }
+
+    fn abort(&mut self, association: AssociationId) {
+        self.end(association, Reason::Aborted, Reason::AbortedByPeer);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.mailbox.bell.as_fd()
+    }
+}
+
+impl Drop for Wire {
+    /// Peers see their associations aborted.
+    fn drop(&mut self) {
+        for id in self.ids() {
+            self.end(id, Reason::Aborted, Reason::AbortedByPeer);
+        }
+    }
+}

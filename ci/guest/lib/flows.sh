@@ -14,8 +14,16 @@ RANDOM_OPERATIONS=${RANDOM_OPERATIONS:-80}
 # A front before knfsd by TCP, or before the embedded server. Each appliance has the device at its end of the wire.
 front_before() {
     printf '[verbs]\ndevices = ["d0"]\n'
-    printf '[[front]]\nname = "front"\nfabric = "verbs"\nlisten = "%s:%s"\nallow = ["192.0.2.0/24"]\n' "$NEAR" "$FRONT"
+    front_at "$NEAR" front
     printf '[front.transport]\nversion_max = %s\ninline_bytes = 4096\ninline_bytes_max = 16384\n' "${VERSION_MAX:-2}"
+    backends "$1"
+}
+
+front_at() {
+    printf '[[front]]\nname = "%s"\nfabric = "verbs"\nlisten = "%s:%s"\nallow = ["192.0.2.0/24"]\n' "$2" "$1" "$FRONT"
+}
+
+backends() {
     case $1 in
         knfsd)
             printf '[[front.backend]]\nprograms = [100003, 100227]\naddress = "127.0.0.1:2049"\nsource_port = "privileged"\n'
@@ -30,7 +38,7 @@ front_before() {
 }
 
 back_to() {
-    printf '[verbs]\ndevices = ["d1"]\n'
+    printf '[verbs]\ndevices = ["d1"]\nexpose = "%s"\n' "${EXPOSE:-auto}"
     printf '[[back]]\nname = "back"\nlisten = "127.0.0.1:%s"\nfabric = "verbs"\nupstream = "%s"\n' "$BACK" "$1"
     printf '[back.transport]\ninline_bytes = 4096\ninline_bytes_max = 16384\n'
 }
@@ -137,6 +145,42 @@ kernel_server() {
     fi
     libnfs "$label" "nfs://127.0.0.1$EXPORT?version=3&nfsport=$BACK&mountport=$MOUNTD" "$EXPORT"
     drained back
+}
+
+# exposing LABEL [CHECK]...: a kernel's mount by TCP, the back to knfsd by RDMA, and memory exposed by EXPOSE. No Reply
+# invalidates what is no window, so each exposure ends here, with its Call.
+exposing() {
+    local label=$1 exposed withdrawn
+    shift
+    appliance back < <(back_to "$NEAR:$KNFSD_RDMA") || return 0
+    if mounted "$label" 127.0.0.1 "$EXPORT" "proto=tcp,port=$BACK,mountproto=tcp,mountport=$MOUNTD"; then
+        operations "$label" "$@"
+        exposed=$(now back exposures) withdrawn=$(now back local_invalidations)
+        verdict "$label-withdrawn" "$exposed exposures, $withdrawn withdrawn" \
+            [ "$exposed" -gt 0 -a "$withdrawn" = "$exposed" ] || true
+        nfs_umount
+    fi
+    drained back
+}
+
+# two_devices LABEL [CHECK]...: one appliance on both devices, an lcore each, and the kernel's client by either.
+two_devices() {
+    local label=$1 at
+    shift
+    LCORES=2 appliance front < <(
+        front_at "$NEAR" near && backends knfsd
+        front_at "$FAR" far && backends knfsd
+    ) || return 0
+    for at in "$NEAR" "$FAR"; do
+        if mounted "$label-$at" "$at" "$EXPORT" "proto=rdma,port=$FRONT,$(mount_options knfsd)"; then
+            operations "$label-$at" "$@"
+            nfs_umount
+        fi
+    done
+    document front
+    verdict "$label-devices" "each lcore answered Calls by its own device" \
+        jq -e '[.lcores[] | select(.counters.replies_out > 0) | .device] | sort == ["d0", "d1"]' "$ACCEPT_LOGS/front.json" || true
+    drained front
 }
 
 # libnfs LABEL URL EXPORT: copies of a few sizes by a client in user space.

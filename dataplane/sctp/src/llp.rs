@@ -14,6 +14,10 @@ pub struct AssociationId {
     pub generation: u32,
 }
 
+/// Octets of user data that any association's chunk takes: a DDP-SSN and the least segment of RFC
+/// 5043 section 9, which is a control message with all of its private data.
+pub const LEAST_CHUNK: u32 = 518;
+
 /// SCTP on one lcore: any number of associations on one address, single-homed.
 ///
 /// Nothing here waits. [`Llp::turn`] does all input, output and timing; between turns, sends
@@ -50,15 +54,17 @@ pub trait Llp {
     ) -> Result<(), Refused>;
 
     /// Octets of one chunk's user data that go without fragmentation by SCTP or IP; never below
-    /// 518, which is a DDP-SSN and the least segment of RFC 5043 section 9: on a path narrower
-    /// than that, SCTP does fragment. May change while the association is up. 518 where there is
-    /// no such association.
+    /// [`LEAST_CHUNK`]: on a path narrower than that, SCTP does fragment. May change while the
+    /// association is up. [`LEAST_CHUNK`] where there is no such association.
     fn max_segment(&self, association: AssociationId) -> u32;
 
     /// One turn: reads what has come, in batches; runs timers that are due; tells what happened;
     /// sends what is to be sent, in batches. To be called again by [`Llp::deadline`], or when the
     /// [`Llp::descriptor`] is readable, and after sends.
     fn turn(&mut self, now: Instant, events: &mut impl FnMut(Event<'_>));
+
+    /// Sends what has collected, without a turn.
+    fn flush(&mut self);
 
     /// Sends what is out, then ends an association; [`Event::Down`] follows.
     fn shut_down(&mut self, association: AssociationId);

@@ -77,6 +77,10 @@ calls! {
     fn usrsctp_getassocid(so: *mut socket, name: *mut sockaddr_conn) -> u32;
     /// Closes a socket and what is on it.
     fn usrsctp_close(so: *mut socket);
+    /// Makes an address one of this end's.
+    fn usrsctp_register_address(address: *mut c_void);
+    /// Undoes that.
+    fn usrsctp_deregister_address(address: *mut c_void);
     /// Takes a packet, from the SCTP header on.
     fn usrsctp_conninput(address: *mut c_void, packet: *const c_void, len: size_t, ecn: u8);
     /// Lets so much time pass, in milliseconds.

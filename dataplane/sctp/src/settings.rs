@@ -1,0 +1,71 @@
+//! What an SCTP endpoint is told once.
+
+use std::time::Duration;
+
+/// The SCTP port of an NFS service over RDMA (RFC 8267 section 5).
+pub const NFS_RDMA_PORT: u16 = 20_049;
+
+/// The UDP port of SCTP in UDP (RFC 6951 section 3).
+pub const ENCAPSULATION_PORT: u16 = 9_899;
+
+/// The adaptation code point of DDP (RFC 5043 section 5.1).
+pub const ADAPTATION_DDP: u32 = 1;
+
+/// How an endpoint behaves. Times are rounded to milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Associations at once; those of peers beyond are aborted.
+    pub associations: u32,
+    /// Streams each way of an association (RFC 5043 section 8: equal numbers).
+    pub streams: u16,
+    /// The adaptation indication of INIT and INIT-ACK; `None` leaves it out.
+    pub indication: Option<u32>,
+    /// The SCTP port that listens here and is asked for there, where packets go in UDP.
+    pub sctp_port: u16,
+    /// No packet is longer with all its headers, in octets, whatever the route allows.
+    pub path_mtu: u32,
+    /// Octets of an association's send buffer.
+    pub send_bytes: u32,
+    /// Octets a peer may have in flight to here: clamped to what the socket's buffer holds.
+    pub receive_bytes: u32,
+    /// Times that INIT is sent.
+    pub attempts: u16,
+    /// Timeouts of a chunk in a row before the peer is taken for dead.
+    pub retransmissions: u16,
+    /// Retransmission timeout before anything is measured.
+    pub rto_initial: Duration,
+    /// Least retransmission timeout: above the peer's delay of SACKs.
+    pub rto_min: Duration,
+    /// Greatest retransmission timeout.
+    pub rto_max: Duration,
+    /// How long a SACK waits for data to go with.
+    pub sack_delay: Duration,
+    /// How often an idle peer is asked whether it lives.
+    pub heartbeat: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            associations: 64,
+            streams: 16,
+            indication: Some(ADAPTATION_DDP),
+            sctp_port: NFS_RDMA_PORT,
+            path_mtu: 65_535,
+            send_bytes: 2 << 20,
+            receive_bytes: 2 << 20,
+            attempts: 6,
+            retransmissions: 10,
+            rto_initial: Duration::from_millis(300),
+            rto_min: Duration::from_millis(100),
+            rto_max: Duration::from_secs(1),
+            sack_delay: Duration::from_millis(20),
+            heartbeat: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Whole milliseconds, as far as 32 bits go.
+pub(crate) fn milliseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}

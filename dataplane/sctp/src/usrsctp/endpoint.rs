@@ -1,0 +1,371 @@
+//! The endpoint: what its owner asks of it.
+
+use super::desk::Path;
+use super::parcel::PathToken;
+use super::places::{Places, State};
+use super::stack::Stack;
+use crate::checksum::HEADER_OCTETS;
+use crate::llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
+use crate::settings::Settings;
+use crate::udp::{Address, Inbox, route_mtu};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+use usrsctp_sys::types::{SCTP_ABORT, SCTP_EOF, SCTP_UNORDERED, sctp_sndinfo};
+
+/// How often timers are run: the least of the library's own times is a few of these.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Octets of the UDP socket's buffers, where the system grants them.
+const SOCKET_BYTES: usize = 8 << 20;
+
+/// Octets of a DATA chunk before its user data (RFC 9260 section 3.3.1).
+const CHUNK_HEADER: u32 = 16;
+
+/// The least packet that the library can be told, its header included.
+const LEAST_PACKET: u32 = 512 + HEADER_OCTETS;
+
+/// What an endpoint has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Datagrams read.
+    pub packets_in: u64,
+    /// Of these, what was no SCTP packet with the right checksum.
+    pub damaged: u64,
+    /// Associations of peers that found no place.
+    pub turned_away: u64,
+    /// Datagrams that the kernel refused to send.
+    pub unsendable: u64,
+    /// Packets that found no room to wait for the kernel.
+    pub crowded: u64,
+}
+
+/// One lcore's SCTP endpoint in UDP.
+pub struct Usrsctp {
+    pub(super) stack: Stack,
+    pub(super) places: Places,
+    pub(super) inbox: Inbox,
+    pub(super) settings: Settings,
+    pub(super) counts: Counts,
+    key: RandomState,
+    local: SocketAddr,
+    /// What new associations are told: octets of the longest packet.
+    packet_bytes: u32,
+    /// Where chunks are put together.
+    scratch: Box<[u8]>,
+    /// Up to when the library has been told the time.
+    pub(super) told: Option<Instant>,
+}
+
+impl std::fmt::Debug for Usrsctp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Usrsctp")
+            .field("local", &self.local)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Usrsctp {
+    /// An endpoint that takes associations, at a UDP address; port 0 takes any.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Absent`] where there is no library; [`Error::Os`] and [`Error::Library`].
+    pub fn listen(at: SocketAddr, settings: Settings) -> Result<Usrsctp, Error> {
+        let socket = bound(at).map_err(|source| Error::Os {
+            call: "bind",
+            source,
+        })?;
+        Usrsctp::over(socket, true, settings)
+    }
+
+    /// An endpoint that only asks for associations; port 0 takes any.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Usrsctp::listen`].
+    pub fn connector(from: SocketAddr, settings: Settings) -> Result<Usrsctp, Error> {
+        let socket = bound(from).map_err(|source| Error::Os {
+            call: "bind",
+            source,
+        })?;
+        Usrsctp::over(socket, false, settings)
+    }
+
+    /// An endpoint on a UDP socket that is bound.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Usrsctp::listen`].
+    pub fn over(
+        socket: UdpSocket,
+        listens: bool,
+        mut settings: Settings,
+    ) -> Result<Usrsctp, Error> {
+        let os = |call, source| Error::Os { call, source };
+        let local = socket
+            .local_addr()
+            .map_err(|source| os("getsockname", source))?;
+        socket
+            .set_nonblocking(true)
+            .map_err(|source| os("fcntl", source))?;
+        let granted = widen(&socket).map_err(|source| os("setsockopt", source))?;
+        // The kernel counts its own overhead too: a peer that fills half of it loses nothing.
+        let holds = u32::try_from(granted / 2).unwrap_or(u32::MAX);
+        settings.receive_bytes = settings.receive_bytes.min(holds).max(16_384);
+        let mut usrsctp = Usrsctp {
+            stack: Stack::open(socket, &settings, listens)?,
+            places: Places::new(settings.associations),
+            inbox: Inbox::new(),
+            settings,
+            counts: Counts::default(),
+            key: RandomState::new(),
+            local,
+            packet_bytes: 0,
+            scratch: vec![0; usize::from(u16::MAX)].into_boxed_slice(),
+            told: None,
+        };
+        usrsctp.limit_packets(usrsctp.packet_bytes_to(local))?;
+        Ok(usrsctp)
+    }
+
+    /// The UDP address of this end.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What has happened here.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let desk = self.stack.peek();
+        Counts {
+            unsendable: desk.outbox.refused(),
+            crowded: desk.crowded,
+            ..self.counts
+        }
+    }
+
+    /// What stands for a peer's address in the library. Never zero.
+    pub(super) fn token_of(&self, address: &Address) -> PathToken {
+        // A pointer of this machine has to hold it.
+        (self.key.hash_one(address) & usize::MAX as u64) | 1
+    }
+
+    /// Octets of the longest SCTP packet on the way to a peer, a multiple of four.
+    pub(super) fn packet_bytes_to(&self, peer: SocketAddr) -> u32 {
+        let mtu = route_mtu(self.local, peer).unwrap_or(1_280);
+        let headers = if peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
+        let packet = mtu.min(self.settings.path_mtu).saturating_sub(headers);
+        (packet & !3).clamp(LEAST_PACKET, 65_504)
+    }
+
+    /// Has associations that come to be from now on send no longer packets.
+    pub(super) fn limit_packets(&mut self, packet_bytes: u32) -> Result<(), Error> {
+        if self.packet_bytes != packet_bytes {
+            self.stack.set_packet_bytes(packet_bytes)?;
+            self.packet_bytes = packet_bytes;
+        }
+        Ok(())
+    }
+
+    /// Octets of user data of a chunk that fills a packet.
+    pub(super) fn segment(&self) -> u32 {
+        let fits = self.packet_bytes - HEADER_OCTETS - CHUNK_HEADER;
+        fits.max(LEAST_CHUNK)
+    }
+}
+
+impl Llp for Usrsctp {
+    fn associate(&mut self, to: SocketAddr, now: Instant) -> Result<AssociationId, Error> {
+        self.told.get_or_insert(now);
+        let address = Address::from(to);
+        let token = self.token_of(&address);
+        if let Some(path) = self.stack.peek().paths.get(&token) {
+            let place = path.place;
+            let id = self.places.at(place).map(|place| place.id);
+            return Err(id.map_or(Error::Exhausted, Error::Associated));
+        }
+        let packet_bytes = self.packet_bytes_to(to);
+        self.limit_packets(packet_bytes)?;
+        let segment = self.segment();
+        let place = self.places.take(token, to).ok_or(Error::Exhausted)?;
+        place.segment = segment;
+        let id = place.id;
+        let path = Path {
+            place: id.place,
+            address,
+        };
+        self.stack.open_path(token, path);
+        if let Err(error) = self.stack.connect(token, self.settings.sctp_port) {
+            self.forget(id.place);
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    fn send(
+        &mut self,
+        association: AssociationId,
+        stream: u16,
+        ppid: u32,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Refused> {
+        let place = self.places.of(association).ok_or(Refused::Gone)?;
+        if place.state != State::Up {
+            return Err(Refused::Gone);
+        }
+        if stream >= place.outbound {
+            return Err(Refused::Stream);
+        }
+        if len == 0 || len > place.segment as usize {
+            return Err(Refused::Length);
+        }
+        if place.blocked {
+            return Err(Refused::Full);
+        }
+        let octets = self.scratch.get_mut(..len).ok_or(Refused::Length)?;
+        fill(octets);
+        let info = sctp_sndinfo {
+            snd_sid: stream,
+            snd_flags: SCTP_UNORDERED,
+            snd_ppid: ppid.to_be(),
+            snd_context: 0,
+            snd_assoc_id: place.number,
+        };
+        match self.stack.send(&info, octets) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.refused(association.place, &error)),
+        }
+    }
+
+    fn max_segment(&self, association: AssociationId) -> u32 {
+        let place = self.places.peek(association);
+        place.map_or(LEAST_CHUNK, |place| place.segment)
+    }
+
+    fn turn(&mut self, now: Instant, events: &mut impl FnMut(Event<'_>)) {
+        self.work(now, events);
+    }
+
+    fn flush(&mut self) {
+        self.stack.desk().flush();
+    }
+
+    fn shut_down(&mut self, association: AssociationId) {
+        let Some(place) = self.places.of(association) else {
+            return;
+        };
+        match place.state {
+            State::Up => {
+                place.state = State::Closing;
+                let number = place.number;
+                if self.stack.end(number, SCTP_EOF).is_err() {
+                    self.abort(association);
+                }
+            }
+            State::Asking => self.abort(association),
+            State::Free | State::Rising | State::Closing | State::Over(_) => {}
+        }
+    }
+
+    fn abort(&mut self, association: AssociationId) {
+        if self.places.of(association).is_some() {
+            self.cut(association.place, Reason::Aborted);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if !self.stack.peek().outbox.is_empty() {
+            return self.told;
+        }
+        let told = self.told.filter(|_| !self.places.is_empty())?;
+        told.checked_add(TICK)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stack.peek().socket.as_fd()
+    }
+}
+
+impl Usrsctp {
+    /// Why the library did not take a chunk.
+    fn refused(&mut self, index: u32, error: &io::Error) -> Refused {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => {
+                if let Some(place) = self.places.at(index) {
+                    place.blocked = true;
+                    place.eased = false;
+                }
+                self.places.note(index);
+                Refused::Full
+            }
+            Some(libc::EMSGSIZE) => Refused::Length,
+            _ => Refused::Gone,
+        }
+    }
+
+    /// Aborts an association; its end will be told of in the next turn.
+    pub(super) fn cut(&mut self, index: u32, reason: Reason) {
+        let Some(place) = self.places.at(index) else {
+            return;
+        };
+        if matches!(place.state, State::Over(_)) {
+            return;
+        }
+        place.state = State::Over(reason);
+        place.held.clear();
+        let (token, known) = (place.token, place.number);
+        self.places.note(index);
+        let number = if known == 0 {
+            self.stack.number_of(token, self.settings.sctp_port)
+        } else {
+            Some(known)
+        };
+        if let Some(number) = number {
+            // Fails where the library has given it up already.
+            let _ = self.stack.end(number, SCTP_ABORT);
+        }
+    }
+
+    /// Frees a place, and its path.
+    pub(super) fn forget(&mut self, index: u32) {
+        if let Some(place) = self.places.at(index) {
+            let token = place.token;
+            self.places.free(index);
+            self.stack.close_path(token);
+        }
+    }
+}
+
+impl Drop for Usrsctp {
+    fn drop(&mut self) {
+        let left: Vec<u32> = self.places.iter().map(|place| place.id.place).collect();
+        for index in left {
+            self.cut(index, Reason::Aborted);
+        }
+    }
+}
+
+fn bound(at: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    if at.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&at.into())?;
+    Ok(socket.into())
+}
+
+/// Asks for buffers, and says how many octets the one for receiving got.
+fn widen(socket: &UdpSocket) -> io::Result<usize> {
+    let socket = socket2::SockRef::from(socket);
+    socket.set_send_buffer_size(SOCKET_BYTES)?;
+    socket.set_recv_buffer_size(SOCKET_BYTES)?;
+    socket.recv_buffer_size()
+}

@@ -153,7 +153,9 @@ impl<S: Stack> IwarpFabric<S> {
         match found {
             Ok(to) => {
                 self.connections.insert(id, Connection::begun(Some(to)));
-                self.found(id, to);
+                // Told when it is asked for, like everything else.
+                self.known.push_back((id, to));
+                self.bell.ring();
             }
             Err(_) => {
                 self.names.ask(id, address, &self.bell)?;
@@ -163,7 +165,8 @@ impl<S: Stack> IwarpFabric<S> {
         Ok(id)
     }
 
-    fn found(&mut self, connection: ConnectionId, to: SocketAddr) {
+    /// It is known where a connection leads.
+    pub(super) fn found(&mut self, connection: ConnectionId, to: SocketAddr) {
         let Some(begun) = self.connections.get_mut(&connection) else {
             return;
         };
@@ -176,7 +179,9 @@ impl<S: Stack> IwarpFabric<S> {
     pub(super) fn heed_answer(&mut self, (id, answer): Answer) {
         match answer {
             Ok(to) => self.found(id, to),
-            Err(error) => self.feed(id, Input::Lost, || error),
+            Err(error) => self.feed(id, Input::Lost, || {
+                format!("the name is not found: {error}")
+            }),
         }
     }
 

@@ -30,6 +30,7 @@ use rpcrdma_fabric::connect::{
 use rpcrdma_fabric::names::Names;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -46,6 +47,8 @@ pub struct IwarpFabric<S: Stack> {
     listeners: BTreeMap<ListenerId, Listener<S::Llp>>,
     ports: BTreeMap<PortId, Berth<S::Llp>>,
     names: Names,
+    /// Connections that were begun to an address.
+    known: VecDeque<(ConnectionId, SocketAddr)>,
     /// Numbers of everything, given once.
     numbers: u64,
     bell: Arc<Bell>,
@@ -66,6 +69,7 @@ impl<S: Stack> IwarpFabric<S> {
             listeners: BTreeMap::new(),
             ports: BTreeMap::new(),
             names: Names::new(),
+            known: VecDeque::new(),
             numbers: 0,
             bell: Arc::new(Bell::new().map_err(Error::System)?),
         })

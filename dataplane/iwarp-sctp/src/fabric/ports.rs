@@ -153,6 +153,9 @@ impl<S: Stack> IwarpFabric<S> {
         for port in ports {
             self.hear_port(port);
         }
+        while let Some((connection, to)) = self.known.pop_front() {
+            self.found(connection, to);
+        }
         while let Some(answer) = self.names.next() {
             self.heed_answer(answer);
         }

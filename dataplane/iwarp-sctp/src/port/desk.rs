@@ -205,7 +205,7 @@ impl Desk {
         if let Some(pair) = track.pair.and_then(|index| self.pair(index)) {
             let words = String::from_utf8_lossy(private_data);
             let shown: String = words.chars().filter(|c| !c.is_control()).collect();
-            pair.why = Some(format!("rejected: {shown}"));
+            pair.why = Some(format!("rejected by the peer: {shown}"));
         }
     }
 

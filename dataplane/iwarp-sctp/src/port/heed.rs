@@ -195,7 +195,12 @@ impl Hands<'_> {
             return;
         };
         let source = self.source(&carrier);
-        let why = format!("{}: {reason}", carrier.peer);
+        let word = if carrier.association.is_none() {
+            "rejected"
+        } else {
+            "lost"
+        };
+        let why = format!("{word}: {}: {reason}", carrier.peer);
         forsake(self.desk, &mut carrier, &why);
         let Some(association) = &mut carrier.association else {
             return;

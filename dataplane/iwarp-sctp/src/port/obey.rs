@@ -108,11 +108,13 @@ impl<L: Llp> IwarpPort<L> {
         let Some(reach) = self.sites.reach(at) else {
             return;
         };
-        if reach.track.request != Some(request) {
-            return;
+        // It waits as it came, or a queue pair has been adopted for it.
+        let waits = reach.track.request == Some(request);
+        let taken = reach.track.pair.and_then(|index| self.desk.pair(index));
+        if waits || taken.is_some_and(|pair| pair.answers(request)) {
+            reach.track.request = None;
+            self.desk.say_no(reach, private_data);
         }
-        reach.track.request = None;
-        self.desk.say_no(reach, private_data);
     }
 }
 

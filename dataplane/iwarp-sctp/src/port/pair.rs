@@ -9,7 +9,7 @@
 //! | Parting | all is flushed; whether the last message has arrived is not known yet | Over |
 //! | Over | its owner has heard of the end | Free |
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Origin};
 use crate::port::At;
 use rpcrdma_fabric::connect::ConnectionId;
 use rpcrdma_fabric::{Completion, Outcome, Span, Token, WorkId};
@@ -109,6 +109,13 @@ impl Pair {
         self.starved = false;
         self.until = None;
         self.why = None;
+    }
+
+    /// It was adopted for this request, which was not accepted yet.
+    pub(super) fn answers(&self, request: u64) -> bool {
+        let origin = self.endpoint.as_ref().map(|endpoint| endpoint.origin);
+        let asked = matches!(origin, Some(Origin::Asked { request: its, .. }) if its == request);
+        asked && self.phase == Phase::Waiting
     }
 
     /// Its session is over, or never began.

@@ -11,11 +11,14 @@ use support::{Pair, Told, is_absent};
 fn message(number: u32, longest: usize) -> Vec<u8> {
     let spread = (number as usize).wrapping_mul(2_654_435_761) >> 7;
     let len = 4 + spread % (longest - 3);
-    let mut octets: Vec<u8> = (0..len)
-        .map(|at| ((at as u32).wrapping_mul(31) ^ number) as u8)
-        .collect();
-    octets[..4].copy_from_slice(&number.to_be_bytes());
-    octets
+    let pattern = (number.wrapping_mul(31)..).step_by(7);
+    let octets = pattern.map(|word| word.to_le_bytes()[1]);
+    let head = number.to_be_bytes();
+    head.into_iter().chain(octets).take(len).collect()
+}
+
+fn stream_of(number: u32) -> u16 {
+    u16::try_from(number % 16).expect("small")
 }
 
 /// Sends that many messages from client to server and sees that each arrives once and whole.
@@ -42,7 +45,7 @@ fn run(settings: Settings, count: u32, relayed: Option<(Faults, u64)>) {
         while next < count
             && pair
                 .client
-                .put(ours, (next % 16) as u16, &message(next, longest))
+                .put(ours, stream_of(next), &message(next, longest))
         {
             next += 1;
         }

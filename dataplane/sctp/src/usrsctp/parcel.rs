@@ -53,6 +53,18 @@ impl Parcel {
         })
     }
 
+    /// A parcel as the library would make it.
+    #[cfg(test)]
+    pub(super) fn copy_of(octets: &[u8], token: PathToken, label: Label) -> Parcel {
+        // SAFETY: takes a length.
+        let data = unsafe { libc::malloc(octets.len()) };
+        assert!(!data.is_null(), "memory");
+        // SAFETY: so many octets were allocated, apart from those that are read.
+        unsafe { data.copy_from_nonoverlapping(octets.as_ptr().cast(), octets.len()) };
+        // SAFETY: from `malloc`, set, and nobody else's.
+        unsafe { Parcel::adopt(data, octets.len(), token, label) }.expect("not null")
+    }
+
     /// Its octets.
     pub(super) fn octets(&self) -> &[u8] {
         // SAFETY: `adopt` was promised so many octets that are this parcel's until it is dropped.

@@ -285,3 +285,145 @@ impl Usrsctp {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usrsctp::parcel::Label;
+    use crate::{AssociationId, Llp, Settings, Usrsctp};
+    use usrsctp_sys::types as sys;
+
+    const MESSAGE: Label = Label {
+        stream: 3,
+        ppid: 16,
+        unordered: true,
+        notification: false,
+        complete: true,
+    };
+    const NOTIFICATION: Label = Label {
+        notification: true,
+        ..MESSAGE
+    };
+
+    /// An endpoint that asks for an association which will not come.
+    fn asking() -> Option<(Usrsctp, AssociationId)> {
+        let here = ([127, 0, 0, 1], 0).into();
+        let mut end = match Usrsctp::connector(here, Settings::default()) {
+            Ok(end) => end,
+            Err(error) => {
+                println!("SKIPPED: {error}");
+                return None;
+            }
+        };
+        let to = end.local_address();
+        let id = end.associate(to, Instant::now()).expect("asked for");
+        // What it sends to itself stays where it is: only the desk is looked at here.
+        Some((end, id))
+    }
+
+    fn put(end: &mut Usrsctp, id: AssociationId, label: Label, octets: &[u8]) {
+        let token = end.places.at(id.place).expect("there").token;
+        let parcel = Parcel::copy_of(octets, token, label);
+        end.stack.desk().parcels.push_back(parcel);
+    }
+
+    fn words(fields: &[u16]) -> Vec<u8> {
+        fields
+            .iter()
+            .flat_map(|field| field.to_ne_bytes())
+            .collect()
+    }
+
+    fn up() -> Vec<u8> {
+        let mut octets = words(&[sys::SCTP_ASSOC_CHANGE, 0, 20, 0, sys::SCTP_COMM_UP, 0, 5, 5]);
+        octets.extend_from_slice(&1_u32.to_ne_bytes());
+        octets
+    }
+
+    fn adaptation(value: u32) -> Vec<u8> {
+        let mut octets = words(&[sys::SCTP_ADAPTATION_INDICATION, 0, 16, 0]);
+        octets.extend_from_slice(&value.to_ne_bytes());
+        octets.extend_from_slice(&1_u32.to_ne_bytes());
+        octets
+    }
+
+    fn told(end: &mut Usrsctp) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut note = |event: Event<'_>| {
+            told.push(match event {
+                Event::Up { indication, .. } => format!("up {indication:?}"),
+                Event::Message { octets, .. } => format!("message {octets:?}"),
+                Event::Down { reason, .. } => format!("down {reason:?}"),
+                other => format!("{other:?}"),
+            });
+        };
+        end.drain(&mut note);
+        end.rise(&mut note);
+        end.settle(&mut note);
+        told
+    }
+
+    /// RFC 5043 section 11.1: no message is looked at before the adaptation is known.
+    #[test]
+    fn messages_wait_for_the_indication_wherever_they_come() {
+        let up_first = [
+            (NOTIFICATION, up()),
+            (MESSAGE, vec![7]),
+            (NOTIFICATION, adaptation(1)),
+        ];
+        let data_first = [
+            (MESSAGE, vec![7]),
+            (NOTIFICATION, up()),
+            (NOTIFICATION, adaptation(1)),
+        ];
+        for order in [up_first, data_first] {
+            let Some((mut end, id)) = asking() else {
+                return;
+            };
+            for (label, octets) in &order {
+                put(&mut end, id, *label, octets);
+            }
+            assert_eq!(told(&mut end), ["up Some(1)", "message [7]"]);
+        }
+    }
+
+    #[test]
+    fn messages_before_the_association_are_held_up_to_a_number() {
+        let Some((mut end, id)) = asking() else {
+            return;
+        };
+        for _ in 0..10_000 {
+            put(&mut end, id, MESSAGE, &[7]);
+        }
+        assert_eq!(told(&mut end), ["down Breach"]);
+        assert!(end.places.is_empty());
+    }
+
+    #[test]
+    fn part_of_a_message_is_a_breach() {
+        let Some((mut end, id)) = asking() else {
+            return;
+        };
+        put(&mut end, id, NOTIFICATION, &up());
+        assert_eq!(told(&mut end), ["up None"]);
+        let part = Label {
+            complete: false,
+            ..MESSAGE
+        };
+        put(&mut end, id, part, &[1, 2, 3]);
+        put(&mut end, id, MESSAGE, &[4]);
+        assert_eq!(told(&mut end), ["down Breach"]);
+    }
+
+    #[test]
+    fn an_association_that_begins_anew_is_over() {
+        let Some((mut end, id)) = asking() else {
+            return;
+        };
+        put(&mut end, id, NOTIFICATION, &up());
+        let mut restart = up();
+        restart[8..10].copy_from_slice(&sys::SCTP_RESTART.to_ne_bytes());
+        put(&mut end, id, NOTIFICATION, &restart);
+        assert_eq!(told(&mut end), ["down Restarted"]);
+    }
+}

@@ -11,6 +11,7 @@ mod settings;
 mod stack;
 #[cfg(any(test, feature = "stand-in"))]
 pub mod stand_in;
+mod udp;
 
 pub use endpoint::Endpoint;
 pub use error::Error;
@@ -18,6 +19,7 @@ pub use fabric::IwarpFabric;
 pub use port::IwarpPort;
 pub use settings::Settings;
 pub use stack::Stack;
+pub use udp::InUdp;
 
 /// The one device there is.
 const DEVICE: &str = "iwarp-sctp";

@@ -118,7 +118,6 @@ impl Hands<'_> {
         let Some(association) = &mut carrier.association else {
             return;
         };
-        association.dry();
         for (stream, track) in (0_u16..).map(StreamId).zip(&mut carrier.tracks) {
             let sent = std::mem::take(&mut track.sent);
             let waited = match association.phase(stream) {
@@ -135,6 +134,7 @@ impl Hands<'_> {
                 self.desk.queue(track, at);
             }
         }
+        association.dry();
     }
 
     fn writable(&mut self, id: AssociationId) {

@@ -412,8 +412,8 @@ impl<L: Llp> Port for IwarpPort<L> {
 
     #[inline]
     fn ring(&mut self) {
-        if !self.desk.errands.is_empty() && self.pump() > 0 {
-            self.turn();
+        if !self.desk.errands.is_empty() {
+            self.pump();
         }
     }
 

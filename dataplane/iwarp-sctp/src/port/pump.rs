@@ -50,13 +50,13 @@ impl<L: Llp> IwarpPort<L> {
     #[inline(never)]
     pub(super) fn look(&mut self) {
         self.turn();
-        if !self.desk.errands.is_empty() && self.pump() > 0 {
-            self.turn();
+        if !self.desk.errands.is_empty() {
+            self.pump();
         }
     }
 
-    /// Everything that comes: from control, in datagrams, with time. And what was sent leaves.
-    pub(super) fn turn(&mut self) {
+    /// Everything that comes: from control, in datagrams, with time.
+    fn turn(&mut self) {
         if self.bed.is_armed() {
             self.rise();
         }
@@ -97,8 +97,8 @@ impl<L: Llp> IwarpPort<L> {
         }
     }
 
-    /// Sends what streams have to send, each in turn. How many chunks that were.
-    pub(super) fn pump(&mut self) -> u32 {
+    /// Sends what streams have to send, each in turn.
+    pub(super) fn pump(&mut self) {
         let mut sent = 0;
         for _ in 0..self.desk.errands.len().min(ERRANDS) {
             let Some(at) = self.desk.errands.pop_front() else {
@@ -106,7 +106,9 @@ impl<L: Llp> IwarpPort<L> {
             };
             sent += self.run(at);
         }
-        sent
+        if sent > 0 {
+            self.sites.iter().for_each(|(_, site)| site.llp.flush());
+        }
     }
 
     /// One stream's turn.

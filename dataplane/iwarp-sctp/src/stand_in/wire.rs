@@ -340,6 +340,10 @@ impl Llp for Wire {
         }
     }
 
+    fn flush(&mut self) {
+        // What was sent has arrived.
+    }
+
     fn shut_down(&mut self, association: AssociationId) {
         self.end(association, Reason::ShutDown, Reason::ShutDown);
     }

@@ -1,0 +1,60 @@
+//! SCTP of libusrsctp, in UDP: the stack that is there without root and without a kernel module.
+
+use crate::stack::Stack;
+use rpcrdma_sctp::{Error, Settings, Usrsctp};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// SCTP in UDP (RFC 6951). Addresses are those of UDP sockets.
+#[derive(Clone, Debug)]
+pub struct InUdp {
+    settings: Settings,
+}
+
+impl InUdp {
+    /// SCTP that behaves like this.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Absent`] where the library is missing, in one line that says so.
+    pub fn new(settings: Settings) -> Result<InUdp, Error> {
+        let here = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        drop(Usrsctp::connector(here, settings)?);
+        Ok(InUdp { settings })
+    }
+}
+
+impl Stack for InUdp {
+    type Llp = Usrsctp;
+
+    fn listen(&mut self, address: SocketAddr) -> Result<(Usrsctp, SocketAddr), Error> {
+        let socket = heard(address).map_err(|source| Error::Os {
+            call: "bind",
+            source,
+        })?;
+        let llp = Usrsctp::over(socket, true, self.settings)?;
+        let address = llp.local_address();
+        Ok((llp, address))
+    }
+
+    fn depart(&mut self, to: SocketAddr) -> Result<Usrsctp, Error> {
+        let from: IpAddr = match to {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Usrsctp::connector(SocketAddr::new(from, 0), self.settings)
+    }
+}
+
+/// A socket at an address that others of this process, those of other ports, are at too.
+fn heard(address: SocketAddr) -> io::Result<UdpSocket> {
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}

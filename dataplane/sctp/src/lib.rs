@@ -1,7 +1,8 @@
 //! SCTP associations as one lcore drives them: no thread of their own, no waiting.
 //!
 //! [`Llp`] is what the layer above asks of SCTP (the lower layer protocol of RFC 5041). Behind it
-//! is [`Usrsctp`]: libusrsctp, with packets in UDP (RFC 6951) on an ordinary socket.
+//! are [`Usrsctp`]: libusrsctp, with packets in UDP (RFC 6951) on an ordinary socket; and
+//! [`KernelSctp`]: the kernel's, natively or in UDP, where it has the module.
 //!
 //! # Two lcores in one process
 //!
@@ -25,11 +26,15 @@
 #![deny(unsafe_code)]
 
 mod checksum;
+mod kernel;
 mod llp;
+mod notice;
+mod roster;
 mod settings;
 mod udp;
 mod usrsctp;
 
+pub use kernel::KernelSctp;
 pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 pub use settings::{ADAPTATION_DDP, ENCAPSULATION_PORT, NFS_RDMA_PORT, Settings};
 pub use usrsctp::{Counts, Usrsctp};

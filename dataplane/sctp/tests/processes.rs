@@ -3,9 +3,9 @@
 mod support;
 
 use rpcrdma_sctp::{Llp, Settings, Usrsctp};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{End, Told, is_absent, loopback};
 
@@ -15,13 +15,16 @@ const ROLE: &str = "RPCRDMA_SCTP_TEST_CHILD";
 const MESSAGES: usize = 2_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Ends the child, whatever becomes of the test.
-struct Ended(Child);
+/// Ends the child, whatever becomes of the test; its output stays open until then.
+struct Ended {
+    child: Child,
+    _output: Lines<BufReader<ChildStdout>>,
+}
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -34,8 +37,7 @@ fn two_processes_talk() {
     if is_absent() {
         return;
     }
-    let (child, to) = spawn();
-    let mut child = Ended(child);
+    let (mut child, to) = spawn();
     let mut end = End::new(Usrsctp::connector(loopback(), Settings::default()).expect("an end"));
     let id = end.llp.associate(to, Instant::now()).expect("asked for");
     turn_until(&mut end, |end| end.up().is_some());
@@ -53,7 +55,7 @@ fn two_processes_talk() {
     assert_eq!(lengths, expected);
     end.llp.shut_down(id);
     turn_until(&mut end, |end| end.down().is_some());
-    assert!(child.0.wait().expect("it ends").success());
+    assert!(child.child.wait().expect("it ends").success());
 }
 
 fn turn_until(end: &mut End<Usrsctp>, mut so: impl FnMut(&mut End<Usrsctp>) -> bool) {
@@ -64,7 +66,7 @@ fn turn_until(end: &mut End<Usrsctp>, mut so: impl FnMut(&mut End<Usrsctp>) -> b
     }
 }
 
-fn spawn() -> (Child, SocketAddr) {
+fn spawn() -> (Ended, SocketAddr) {
     let mut child = Command::new(std::env::current_exe().expect("a program"))
         .args(["--exact", "two_processes_talk", "--nocapture"])
         .env(ROLE, "1")
@@ -72,12 +74,19 @@ fn spawn() -> (Child, SocketAddr) {
         .spawn()
         .expect("a child");
     let output = child.stdout.take().expect("a pipe");
-    let address = BufReader::new(output)
-        .lines()
+    let mut lines = BufReader::new(output).lines();
+    let address = lines
+        .by_ref()
         .map_while(Result::ok)
         .find_map(|line| line.strip_prefix("at ").and_then(|it| it.parse().ok()))
         .expect("the child says where it is");
-    (child, address)
+    (
+        Ended {
+            child,
+            _output: lines,
+        },
+        address,
+    )
 }
 
 /// The child: sends back what comes, until the association is shut down.

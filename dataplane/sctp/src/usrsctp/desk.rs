@@ -8,8 +8,9 @@
 //! Which desk is a variable of the thread, set for the length of a call ([`Desk::serve`]): packet
 //! callbacks have no other argument that could lead to one.
 
-use super::parcel::{Label, Parcel, PathToken};
+use super::parcel::Parcel;
 use crate::checksum;
+use crate::roster::{Label, Token};
 use crate::udp::{Address, DATAGRAM, Outbox, Sent};
 use libc::{c_int, c_void, size_t};
 use std::cell::Cell;
@@ -31,7 +32,7 @@ pub(super) struct Path {
 }
 
 /// Paths by token. A token is a keyed hash: hashing it again would add nothing.
-pub(super) type Paths = HashMap<PathToken, Path, BuildHasherDefault<AsItIs>>;
+pub(super) type Paths = HashMap<Token, Path, BuildHasherDefault<AsItIs>>;
 
 /// The hash of a number that is a hash.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,7 +63,7 @@ pub(super) struct Desk {
     pub(super) paths: Paths,
     /// Where the packet being taken came from: the only path that may be answered without an
     /// association.
-    pub(super) visitor: Option<(PathToken, Address)>,
+    pub(super) visitor: Option<(Token, Address)>,
     pub(super) socket: UdpSocket,
     /// Packets that found no room and were dropped, as a network would.
     pub(super) crowded: u64,
@@ -97,7 +98,7 @@ impl Desk {
         self.outbox.flush(self.socket.as_fd())
     }
 
-    fn send(&mut self, token: PathToken, packet: &[u8]) {
+    fn send(&mut self, token: Token, packet: &[u8]) {
         let to = match self.paths.get(&token) {
             Some(path) => path.address,
             None => match self.visitor {
@@ -141,7 +142,7 @@ pub(super) unsafe extern "C" fn send_packet(
     let desk = unsafe { &mut *desk };
     // SAFETY: the library gives a packet of that length, and keeps it through this call.
     let packet = unsafe { std::slice::from_raw_parts(packet.cast::<u8>(), len) };
-    desk.send(address as usize as PathToken, packet);
+    desk.send(address as usize as Token, packet);
     0
 }
 
@@ -157,14 +158,13 @@ pub(super) unsafe extern "C" fn take_message(
 ) -> c_int {
     // SAFETY: on AF_CONN sockets the address is of this kind.
     let from = unsafe { from.sconn };
-    let label = Label {
+    let label = (flags & MSG_NOTIFICATION == 0).then_some(Label {
         stream: info.rcv_sid,
         ppid: u32::from_be(info.rcv_ppid),
         unordered: info.rcv_flags & SCTP_UNORDERED != 0,
-        notification: flags & MSG_NOTIFICATION != 0,
         complete: flags & MSG_EOR != 0,
-    };
-    let token = from.sconn_addr as usize as PathToken;
+    });
+    let token = from.sconn_addr as usize as Token;
     // SAFETY: the library allocated it, and it is the callee's to free.
     let parcel = unsafe { Parcel::adopt(data, len, token, label) };
     let desk = DESK.get();

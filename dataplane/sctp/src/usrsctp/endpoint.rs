@@ -1,11 +1,10 @@
 //! The endpoint: what its owner asks of it.
 
 use super::desk::Path;
-use super::parcel::PathToken;
-use super::places::{Places, State};
 use super::stack::Stack;
 use crate::checksum::HEADER_OCTETS;
 use crate::llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
+use crate::roster::{Roster, State, Token};
 use crate::settings::Settings;
 use crate::udp::{Address, Inbox, route_mtu};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -47,7 +46,7 @@ pub struct Counts {
 /// One lcore's SCTP endpoint in UDP.
 pub struct Usrsctp {
     pub(super) stack: Stack,
-    pub(super) places: Places,
+    pub(super) roster: Roster,
     pub(super) inbox: Inbox,
     pub(super) settings: Settings,
     pub(super) counts: Counts,
@@ -120,7 +119,7 @@ impl Usrsctp {
         settings.receive_bytes = settings.receive_bytes.min(holds).max(16_384);
         let mut usrsctp = Usrsctp {
             stack: Stack::open(socket, &settings, listens)?,
-            places: Places::new(settings.associations),
+            roster: Roster::new(settings.associations),
             inbox: Inbox::new(),
             settings,
             counts: Counts::default(),
@@ -152,7 +151,7 @@ impl Usrsctp {
     }
 
     /// What stands for a peer's address in the library. Never zero.
-    pub(super) fn token_of(&self, address: &Address) -> PathToken {
+    pub(super) fn token_of(&self, address: &Address) -> Token {
         // A pointer of this machine has to hold it.
         (self.key.hash_one(address) & usize::MAX as u64) | 1
     }
@@ -188,13 +187,13 @@ impl Llp for Usrsctp {
         let token = self.token_of(&address);
         if let Some(path) = self.stack.peek().paths.get(&token) {
             let place = path.place;
-            let id = self.places.at(place).map(|place| place.id);
+            let id = self.roster.at(place).map(|place| place.id);
             return Err(id.map_or(Error::Exhausted, Error::Associated));
         }
         let packet_bytes = self.packet_bytes_to(to);
         self.limit_packets(packet_bytes)?;
         let segment = self.segment();
-        let place = self.places.take(token, to).ok_or(Error::Exhausted)?;
+        let place = self.roster.take(token, to).ok_or(Error::Exhausted)?;
         place.segment = segment;
         let id = place.id;
         let path = Path {
@@ -203,7 +202,8 @@ impl Llp for Usrsctp {
         };
         self.stack.open_path(token, path);
         if let Err(error) = self.stack.connect(token, self.settings.sctp_port) {
-            self.forget(id.place);
+            self.roster.free(id.place);
+            self.carry_out();
             return Err(error);
         }
         Ok(id)
@@ -217,19 +217,8 @@ impl Llp for Usrsctp {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Refused> {
-        let place = self.places.of(association).ok_or(Refused::Gone)?;
-        if place.state != State::Up {
-            return Err(Refused::Gone);
-        }
-        if stream >= place.outbound {
-            return Err(Refused::Stream);
-        }
-        if len == 0 || len > place.segment as usize {
-            return Err(Refused::Length);
-        }
-        if place.blocked {
-            return Err(Refused::Full);
-        }
+        let place = self.roster.of(association).ok_or(Refused::Gone)?;
+        place.admits(stream, len)?;
         let octets = self.scratch.get_mut(..len).ok_or(Refused::Length)?;
         fill(octets);
         let info = sctp_sndinfo {
@@ -246,7 +235,7 @@ impl Llp for Usrsctp {
     }
 
     fn max_segment(&self, association: AssociationId) -> u32 {
-        let place = self.places.peek(association);
+        let place = self.roster.peek(association);
         place.map_or(LEAST_CHUNK, |place| place.segment)
     }
 
@@ -259,7 +248,7 @@ impl Llp for Usrsctp {
     }
 
     fn shut_down(&mut self, association: AssociationId) {
-        let Some(place) = self.places.of(association) else {
+        let Some(place) = self.roster.of(association) else {
             return;
         };
         match place.state {
@@ -276,8 +265,9 @@ impl Llp for Usrsctp {
     }
 
     fn abort(&mut self, association: AssociationId) {
-        if self.places.of(association).is_some() {
-            self.cut(association.place, Reason::Aborted);
+        if self.roster.of(association).is_some() {
+            self.roster.cut(association.place, Reason::Aborted);
+            self.carry_out();
         }
     }
 
@@ -285,7 +275,7 @@ impl Llp for Usrsctp {
         if !self.stack.peek().outbox.is_empty() {
             return self.told;
         }
-        let told = self.told.filter(|_| !self.places.is_empty())?;
+        let told = self.told.filter(|_| !self.roster.is_empty())?;
         told.checked_add(TICK)
     }
 
@@ -299,11 +289,7 @@ impl Usrsctp {
     fn refused(&mut self, index: u32, error: &io::Error) -> Refused {
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => {
-                if let Some(place) = self.places.at(index) {
-                    place.blocked = true;
-                    place.eased = false;
-                }
-                self.places.note(index);
+                self.roster.block(index);
                 Refused::Full
             }
             Some(libc::EMSGSIZE) => Refused::Length,
@@ -311,34 +297,16 @@ impl Usrsctp {
         }
     }
 
-    /// Aborts an association; its end will be told of in the next turn.
-    pub(super) fn cut(&mut self, index: u32, reason: Reason) {
-        let Some(place) = self.places.at(index) else {
-            return;
-        };
-        if matches!(place.state, State::Over(_)) {
-            return;
+    /// Does what the roster has decided on.
+    pub(super) fn carry_out(&mut self) {
+        while let Some((token, known)) = self.roster.aborts.pop() {
+            let port = self.settings.sctp_port;
+            if let Some(number) = known.or_else(|| self.stack.number_of(token, port)) {
+                // Fails where the library has given it up already.
+                let _ = self.stack.end(number, SCTP_ABORT);
+            }
         }
-        place.state = State::Over(reason);
-        place.held.clear();
-        let (token, known) = (place.token, place.number);
-        self.places.note(index);
-        let number = if known == 0 {
-            self.stack.number_of(token, self.settings.sctp_port)
-        } else {
-            Some(known)
-        };
-        if let Some(number) = number {
-            // Fails where the library has given it up already.
-            let _ = self.stack.end(number, SCTP_ABORT);
-        }
-    }
-
-    /// Frees a place, and its path.
-    pub(super) fn forget(&mut self, index: u32) {
-        if let Some(place) = self.places.at(index) {
-            let token = place.token;
-            self.places.free(index);
+        while let Some(token) = self.roster.gone.pop() {
             self.stack.close_path(token);
         }
     }
@@ -346,10 +314,11 @@ impl Usrsctp {
 
 impl Drop for Usrsctp {
     fn drop(&mut self) {
-        let left: Vec<u32> = self.places.iter().map(|place| place.id.place).collect();
+        let left: Vec<u32> = self.roster.iter().map(|place| place.id.place).collect();
         for index in left {
-            self.cut(index, Reason::Aborted);
+            self.roster.cut(index, Reason::Aborted);
         }
+        self.carry_out();
     }
 }
 

@@ -32,10 +32,8 @@
 #[expect(unsafe_code, reason = "callbacks of a foreign interface")]
 mod desk;
 mod endpoint;
-mod notice;
 #[expect(unsafe_code, reason = "memory of a foreign allocator")]
 mod parcel;
-mod places;
 #[expect(unsafe_code, reason = "calls of a foreign interface")]
 mod stack;
 mod turn;

@@ -1,32 +1,18 @@
 //! What the library hands over: a message or a notification, in memory from the C allocator.
 
+use crate::roster::{Label, Token};
 use libc::c_void;
 use std::ptr::NonNull;
 use std::slice;
-
-/// The path that packets of an association take, as the library knows it: what stands where
-/// others have an address. Never zero, never a pointer.
-pub(super) type PathToken = u64;
 
 /// A message or notification.
 #[derive(Debug)]
 pub(super) struct Parcel {
     data: NonNull<u8>,
     len: usize,
-    pub(super) token: PathToken,
-    pub(super) label: Label,
-}
-
-/// What the library says of a parcel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Label {
-    pub(super) stream: u16,
-    /// Host order.
-    pub(super) ppid: u32,
-    pub(super) unordered: bool,
-    pub(super) notification: bool,
-    /// All of a message, or its end.
-    pub(super) complete: bool,
+    pub(super) token: Token,
+    /// Of a message; `None` with a notification.
+    pub(super) label: Option<Label>,
 }
 
 // SAFETY: the memory has one owner, and the C allocator takes it back from any thread.
@@ -41,8 +27,8 @@ impl Parcel {
     pub(super) unsafe fn adopt(
         data: *mut c_void,
         len: usize,
-        token: PathToken,
-        label: Label,
+        token: Token,
+        label: Option<Label>,
     ) -> Option<Parcel> {
         let data = NonNull::new(data.cast())?;
         Some(Parcel {
@@ -55,7 +41,7 @@ impl Parcel {
 
     /// A parcel as the library would make it.
     #[cfg(test)]
-    pub(super) fn copy_of(octets: &[u8], token: PathToken, label: Label) -> Parcel {
+    pub(super) fn copy_of(octets: &[u8], token: Token, label: Option<Label>) -> Parcel {
         // SAFETY: takes a length.
         let data = unsafe { libc::malloc(octets.len()) };
         assert!(!data.is_null(), "memory");

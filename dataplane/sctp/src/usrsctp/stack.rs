@@ -1,9 +1,9 @@
 //! The library, one socket of it, and the desk: everything that is called, in safe words.
 
 use super::desk::{Desk, Path, Paths, send_packet, take_message};
-use super::parcel::PathToken;
 use crate::checksum::HEADER_OCTETS;
 use crate::llp::Error;
+use crate::roster::Token;
 use crate::settings::{Settings, milliseconds};
 use crate::udp::{Outbox, octets_of};
 use libc::{c_int, c_void};
@@ -223,7 +223,7 @@ impl Stack {
     /// The library believes both ends of a packet to have its path for an address, and looks for
     /// it among this end's own: a list, walked for each packet that comes. Who is not in it can
     /// begin an association and do nothing else.
-    pub(super) fn open_path(&mut self, token: PathToken, path: Path) {
+    pub(super) fn open_path(&mut self, token: Token, path: Path) {
         self.desk().paths.insert(token, path);
         self.call(|copy, _| {
             // SAFETY: the token is never followed.
@@ -232,7 +232,7 @@ impl Stack {
     }
 
     /// Closes a path.
-    pub(super) fn close_path(&mut self, token: PathToken) {
+    pub(super) fn close_path(&mut self, token: Token) {
         self.desk().paths.remove(&token);
         self.call(|copy, _| {
             // SAFETY: the token is never followed.
@@ -241,7 +241,7 @@ impl Stack {
     }
 
     /// Asks for an association.
-    pub(super) fn connect(&mut self, token: PathToken, port: u16) -> Result<(), Error> {
+    pub(super) fn connect(&mut self, token: Token, port: u16) -> Result<(), Error> {
         let mut name = address(token, port);
         let outcome = self.call(|copy, socket| {
             // SAFETY: the socket is open, and the name is one of the kind it takes.
@@ -258,7 +258,7 @@ impl Stack {
     }
 
     /// The library's number of an association that is being asked for, or is there.
-    pub(super) fn number_of(&mut self, token: PathToken, port: u16) -> Option<u32> {
+    pub(super) fn number_of(&mut self, token: Token, port: u16) -> Option<u32> {
         let mut name = address(token, port);
         let number = self.call(|copy, socket| {
             // SAFETY: the socket is open, and the name is one of the kind it takes.
@@ -268,7 +268,7 @@ impl Stack {
     }
 
     /// Takes a packet from a path.
-    pub(super) fn input(&mut self, token: PathToken, packet: &[u8]) {
+    pub(super) fn input(&mut self, token: Token, packet: &[u8]) {
         self.call(|copy, _| {
             // SAFETY: the packet is readable for its length; the token is never followed.
             unsafe {
@@ -363,11 +363,11 @@ fn set_up(copy: &Copy) {
 
 const ADDRESS_LEN: libc::socklen_t = octets_of::<sys::sockaddr_conn>();
 
-fn pointer(token: PathToken) -> *mut c_void {
+fn pointer(token: Token) -> *mut c_void {
     ptr::without_provenance_mut(usize::try_from(token).unwrap_or(usize::MAX))
 }
 
-fn address(token: PathToken, port: u16) -> sys::sockaddr_conn {
+fn address(token: Token, port: u16) -> sys::sockaddr_conn {
     sys::sockaddr_conn {
         sconn_family: sys::AF_CONN,
         sconn_port: port.to_be(),

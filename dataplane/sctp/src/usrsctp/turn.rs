@@ -2,16 +2,14 @@
 
 use super::desk::Path;
 use super::endpoint::Usrsctp;
-use super::notice::{self, Notice};
-use super::parcel::{Parcel, PathToken};
-use super::places::State;
 use crate::checksum::{self, HEADER};
 use crate::llp::{Event, Reason};
+use crate::notice::{Notice, USRSCTP};
+use crate::roster::{State, Token};
 use crate::settings::milliseconds;
 use crate::udp::Address;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
-use usrsctp_sys::types::SCTP_ABORT;
 
 /// Batches of one turn: a flood must not keep an lcore from its other work.
 const BATCHES: usize = 4;
@@ -31,7 +29,9 @@ impl Usrsctp {
         }
         self.pass_time(now);
         self.drain(events);
-        self.settle(events);
+        self.roster.rise(events);
+        self.roster.settle(events);
+        self.carry_out();
         self.stack.desk().flush();
     }
 
@@ -41,7 +41,7 @@ impl Usrsctp {
         for index in 0..count {
             self.take(index);
             self.drain(events);
-            self.rise(events);
+            self.roster.rise(events);
         }
     }
 
@@ -62,7 +62,7 @@ impl Usrsctp {
             Some(path) => {
                 let place = path.place;
                 // What it acknowledges makes room.
-                if let Some(place) = self.places.at(place) {
+                if let Some(place) = self.roster.at(place) {
                     place.eased = true;
                 }
             }
@@ -76,7 +76,7 @@ impl Usrsctp {
         self.input(token, from, index);
     }
 
-    fn input(&mut self, token: PathToken, from: Address, index: usize) {
+    fn input(&mut self, token: Token, from: Address, index: usize) {
         self.stack.desk().visitor = Some((token, from));
         if let Some((_, packet)) = self.inbox.datagram(index) {
             self.stack.input(token, packet);
@@ -95,118 +95,82 @@ impl Usrsctp {
     /// Looks through what the library put on the desk.
     fn drain(&mut self, events: &mut impl FnMut(Event<'_>)) {
         while let Some(parcel) = self.stack.desk().parcels.pop_front() {
-            if parcel.label.notification {
-                self.heed(parcel.token, notice::parse(parcel.octets()), events);
-            } else {
-                self.deliver(parcel, events);
+            let index = self.place_of(parcel.token);
+            match (parcel.label, index) {
+                (None, _) => {
+                    let notice = USRSCTP.parse(parcel.octets());
+                    self.heed(parcel.token, index, notice, events);
+                }
+                (Some(label), Some(index)) => {
+                    self.roster.deliver(index, label, parcel.octets(), events);
+                }
+                (Some(_), None) => {}
             }
+            self.carry_out();
         }
     }
 
-    fn deliver(&mut self, parcel: Parcel, events: &mut impl FnMut(Event<'_>)) {
-        let Some(index) = self.place_of(parcel.token) else {
-            return;
-        };
-        let Some(place) = self.places.at(index) else {
-            return;
-        };
-        let borne = match place.state {
-            State::Up | State::Closing if parcel.label.complete => {
-                events(Event::Message {
-                    association: place.id,
-                    stream: parcel.label.stream,
-                    ppid: parcel.label.ppid,
-                    unordered: parcel.label.unordered,
-                    octets: parcel.octets(),
-                });
-                true
-            }
-            State::Asking | State::Rising if parcel.label.complete => place.hold(parcel),
-            State::Over(_) | State::Free => true,
-            _ => false,
-        };
-        if !borne {
-            self.cut(index, Reason::Breach);
-        }
-    }
-
-    fn place_of(&self, token: PathToken) -> Option<u32> {
+    fn place_of(&self, token: Token) -> Option<u32> {
         self.stack.peek().paths.get(&token).map(|path| path.place)
     }
 
-    fn heed(&mut self, token: PathToken, notice: Notice, events: &mut impl FnMut(Event<'_>)) {
-        if let Notice::Up {
-            number,
-            inbound,
-            outbound,
-        } = notice
-        {
-            self.begin(token, number, (inbound, outbound), events);
-            return;
-        }
-        let Some(index) = self.place_of(token) else {
-            return;
-        };
-        let Some(place) = self.places.at(index) else {
-            return;
-        };
-        match notice {
-            Notice::Adaptation(value) => place.indication = Some(value),
-            Notice::Closing if place.state == State::Up => place.state = State::Closing,
-            Notice::Dry if place.state == State::Up => events(Event::Dry {
-                association: place.id,
-            }),
-            Notice::Down(reason) => self.finish(index, reason, events),
-            Notice::Restarted { number } => {
-                place.number = number;
-                self.cut(index, Reason::Restarted);
+    fn heed(
+        &mut self,
+        token: Token,
+        index: Option<u32>,
+        notice: Notice,
+        events: &mut impl FnMut(Event<'_>),
+    ) {
+        match (notice, index) {
+            (
+                Notice::Up {
+                    number,
+                    inbound,
+                    outbound,
+                },
+                _,
+            ) => {
+                let streams = (inbound, outbound);
+                self.begin(token, index, number, streams, events);
             }
-            Notice::Torn => self.cut(index, Reason::Breach),
-            _ => {}
+            (_, Some(index)) => self.roster.heed(index, notice, events),
+            (_, None) => {}
         }
     }
 
     /// An association is there: one that was asked for, or that a peer asked for.
     fn begin(
         &mut self,
-        token: PathToken,
+        token: Token,
+        mut index: Option<u32>,
         number: u32,
-        (inbound, outbound): (u16, u16),
+        streams: (u16, u16),
         events: &mut impl FnMut(Event<'_>),
     ) {
-        let mut index = self.place_of(token);
         if let Some(old) = index
-            && let Some(place) = self.places.at(old)
+            && let Some(place) = self.roster.at(old)
             && matches!(place.state, State::Over(_))
         {
-            self.finish(old, Reason::Aborted, events);
+            self.roster.finish(old, Reason::Aborted, events);
+            self.carry_out();
             index = None;
         }
-        let Some(index) = index.or_else(|| self.admit(token)) else {
+        if let Some(index) = index.or_else(|| self.admit(token)) {
+            self.roster.begin(index, number, streams);
+        } else {
             self.counts.turned_away += 1;
-            // Fails where the library has given it up already.
-            let _ = self.stack.end(number, SCTP_ABORT);
-            return;
-        };
-        if let Some(place) = self.places.at(index)
-            && place.state == State::Asking
-        {
-            place.state = State::Rising;
-            place.number = number;
-            place.inbound = inbound;
-            place.outbound = outbound;
-            self.places.rising.push(index);
+            self.roster.aborts.push((token, Some(number)));
         }
     }
 
     /// Finds a place for the association of the peer whose packet is being worked off.
-    fn admit(&mut self, token: PathToken) -> Option<u32> {
+    fn admit(&mut self, token: Token) -> Option<u32> {
         let (visitor, address) = self.stack.peek().visitor?;
         if visitor != token {
             return None;
         }
         let segment = self.segment();
-        let place = self.places.take(token, address.to_socket_addr())?;
+        let place = self.roster.take(token, address.to_socket_addr())?;
         place.arrived = true;
         place.segment = segment;
         let index = place.id.place;
@@ -217,93 +181,24 @@ impl Usrsctp {
         self.stack.open_path(token, path);
         Some(index)
     }
-
-    /// Tells of an end, and frees the place.
-    fn finish(&mut self, index: u32, reason: Reason, events: &mut impl FnMut(Event<'_>)) {
-        let Some(place) = self.places.at(index) else {
-            return;
-        };
-        let reason = match place.state {
-            State::Over(ours) => ours,
-            State::Asking => Reason::Refused,
-            _ => reason,
-        };
-        let association = place.id;
-        self.forget(index);
-        events(Event::Down {
-            association,
-            reason,
-        });
-    }
-
-    /// The packet that brought associations up has been worked off: what it said of the peer's
-    /// adaptation is known, and what it brought along is told of after them.
-    fn rise(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        while let Some(index) = self.places.rising.pop() {
-            let Some(place) = self.places.at(index) else {
-                continue;
-            };
-            if place.state != State::Rising {
-                continue;
-            }
-            place.state = State::Up;
-            let held = std::mem::take(&mut place.held);
-            events(place.up());
-            for parcel in held {
-                self.deliver(parcel, events);
-            }
-        }
-    }
-
-    /// Tells of what was done here: ends, and room where there was none.
-    fn settle(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        let mut at = 0;
-        while let Some(&index) = self.places.noted.get(at) {
-            if self.is_settled(index, events) {
-                self.places.noted.swap_remove(at);
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    fn is_settled(&mut self, index: u32, events: &mut impl FnMut(Event<'_>)) -> bool {
-        let Some(place) = self.places.at(index) else {
-            return true;
-        };
-        match place.state {
-            State::Over(reason) => self.finish(index, reason, events),
-            State::Up if place.blocked && !place.eased => return false,
-            State::Up if place.blocked => {
-                place.blocked = false;
-                events(Event::Writable {
-                    association: place.id,
-                });
-            }
-            _ => {}
-        }
-        true
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usrsctp::parcel::Label;
+    use crate::roster::Label;
+    use crate::usrsctp::parcel::Parcel;
     use crate::{AssociationId, Llp, Settings, Usrsctp};
     use usrsctp_sys::types as sys;
 
-    const MESSAGE: Label = Label {
+    const WHOLE: Label = Label {
         stream: 3,
         ppid: 16,
         unordered: true,
-        notification: false,
         complete: true,
     };
-    const NOTIFICATION: Label = Label {
-        notification: true,
-        ..MESSAGE
-    };
+    const MESSAGE: Option<Label> = Some(WHOLE);
+    const NOTIFICATION: Option<Label> = None;
 
     /// An endpoint that asks for an association which will not come.
     fn asking() -> Option<(Usrsctp, AssociationId)> {
@@ -321,8 +216,8 @@ mod tests {
         Some((end, id))
     }
 
-    fn put(end: &mut Usrsctp, id: AssociationId, label: Label, octets: &[u8]) {
-        let token = end.places.at(id.place).expect("there").token;
+    fn put(end: &mut Usrsctp, id: AssociationId, label: Option<Label>, octets: &[u8]) {
+        let token = end.roster.at(id.place).expect("there").token;
         let parcel = Parcel::copy_of(octets, token, label);
         end.stack.desk().parcels.push_back(parcel);
     }
@@ -358,8 +253,9 @@ mod tests {
             });
         };
         end.drain(&mut note);
-        end.rise(&mut note);
-        end.settle(&mut note);
+        end.roster.rise(&mut note);
+        end.roster.settle(&mut note);
+        end.carry_out();
         told
     }
 
@@ -396,7 +292,7 @@ mod tests {
             put(&mut end, id, MESSAGE, &[7]);
         }
         assert_eq!(told(&mut end), ["down Breach"]);
-        assert!(end.places.is_empty());
+        assert!(end.roster.is_empty());
     }
 
     #[test]
@@ -406,10 +302,10 @@ mod tests {
         };
         put(&mut end, id, NOTIFICATION, &up());
         assert_eq!(told(&mut end), ["up None"]);
-        let part = Label {
+        let part = Some(Label {
             complete: false,
-            ..MESSAGE
-        };
+            ..WHOLE
+        });
         put(&mut end, id, part, &[1, 2, 3]);
         put(&mut end, id, MESSAGE, &[4]);
         assert_eq!(told(&mut end), ["down Breach"]);

@@ -140,31 +140,21 @@ impl<L: Llp> End<L> {
 }
 
 /// A listening end, and one that asks.
-pub struct Pair {
-    pub server: End<Usrsctp>,
-    pub client: End<Usrsctp>,
+pub struct Pair<S = Usrsctp, C = Usrsctp> {
+    pub server: End<S>,
+    pub client: End<C>,
 }
 
 impl Pair {
     pub fn new(server: Settings, client: Settings) -> Pair {
         let listener = Usrsctp::listen(loopback(), server).expect("a listener");
         let connector = Usrsctp::connector(loopback(), client).expect("a connector");
-        Pair {
-            server: End::new(listener),
-            client: End::new(connector),
-        }
+        Pair::of(listener, connector)
     }
 
     pub fn associate(&mut self) -> AssociationId {
         let to = self.server.llp.local_address();
         self.associate_by(to)
-    }
-
-    pub fn associate_by(&mut self, to: SocketAddr) -> AssociationId {
-        self.client
-            .llp
-            .associate(to, Instant::now())
-            .expect("an association asked for")
     }
 
     /// A pair with an association between them: the client's id, and the server's.
@@ -174,6 +164,22 @@ impl Pair {
         let (ours, theirs) = pair.up_by(to);
         (pair, ours, theirs)
     }
+}
+
+impl<S: Llp, C: Llp> Pair<S, C> {
+    pub fn of(server: S, client: C) -> Pair<S, C> {
+        Pair {
+            server: End::new(server),
+            client: End::new(client),
+        }
+    }
+
+    pub fn associate_by(&mut self, to: SocketAddr) -> AssociationId {
+        self.client
+            .llp
+            .associate(to, Instant::now())
+            .expect("an association asked for")
+    }
 
     pub fn up_by(&mut self, to: SocketAddr) -> (AssociationId, AssociationId) {
         let ours = self.associate_by(to);
@@ -182,12 +188,12 @@ impl Pair {
     }
 
     /// Turns both until something is so.
-    pub fn until(&mut self, mut so: impl FnMut(&mut Pair) -> bool) {
+    pub fn until(&mut self, mut so: impl FnMut(&mut Pair<S, C>) -> bool) {
         self.drive(|pair, _| so(pair));
     }
 
     /// Turns both, and does something before each turn, until that says that it is enough.
-    pub fn drive(&mut self, mut step: impl FnMut(&mut Pair, Instant) -> bool) {
+    pub fn drive(&mut self, mut step: impl FnMut(&mut Pair<S, C>, Instant) -> bool) {
         let start = Instant::now();
         loop {
             let now = Instant::now();

@@ -68,6 +68,8 @@ pub enum FabricName {
     Memory,
     /// RDMA devices.
     Verbs,
+    /// Hosts without RDMA devices: RDMA in software, on SCTP in UDP.
+    IwarpSctp,
 }
 
 impl FabricName {
@@ -77,6 +79,7 @@ impl FabricName {
         match self {
             FabricName::Memory => "memory",
             FabricName::Verbs => "verbs",
+            FabricName::IwarpSctp => "iwarp-sctp",
         }
     }
 }
@@ -106,6 +109,8 @@ Examples:
     rpcrdma-perf run --fabric verbs --address 192.0.2.1 --workload read --size 1048576 --depth 8
   And to a service elsewhere (rpcrdma-perf serve, or [[service]] of an appliance):
     rpcrdma-perf run --fabric verbs --connect server:20050 --lcores 1
+  Without an RDMA device at either end, to rpcrdma-perf serve --fabric iwarp-sctp:
+    rpcrdma-perf run --fabric iwarp-sctp --connect server:9899 --lcores 1
   READs from the NFS server of a kernel:
     rpcrdma-perf run --fabric verbs --connect server:20049 --lcores 1 --version 1 \\
       --program nfs --workload read --size 65536 --export /srv
@@ -120,10 +125,10 @@ pub struct Run {
     /// The fabric.
     #[command(flatten)]
     pub on: OnFabric,
-    /// With verbs: both ends are here, at this address of a device.
+    /// With verbs or iwarp-sctp: both ends are here, at this address.
     #[arg(long, value_name = "IP", conflicts_with = "connect")]
     pub address: Option<IpAddr>,
-    /// With verbs: the service is there, and only the load here.
+    /// With verbs or iwarp-sctp: the service is there, and only the load here.
     #[arg(long, value_name = "HOST:PORT")]
     pub connect: Option<String>,
     /// Whose procedures are called.
@@ -173,12 +178,13 @@ pub struct Run {
 /// `rpcrdma-perf serve`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = "\
-Example:
+Examples:
   rpcrdma-perf serve --fabric verbs --listen [::]:20050
+  rpcrdma-perf serve --fabric iwarp-sctp --listen 0.0.0.0:9899
 
 It lets everybody in: for machines among themselves. An appliance's [[service]] has an allow list.")]
 pub struct Serve {
-    /// The fabric: verbs, for nobody else is in this process.
+    /// The fabric: verbs or iwarp-sctp, for nobody else is in this process.
     #[command(flatten)]
     pub on: OnFabric,
     /// Where to listen.
@@ -318,14 +324,20 @@ impl Run {
             (FabricName::Memory, ..) => {
                 bail!("--connect, --address: the memory fabric is within this process")
             }
-            (FabricName::Verbs, Some(name), _) => Ok(Place::There(resolved(name)?.to_string())),
+            (_, Some(name), _) => Ok(Place::There(resolved(name)?.to_string())),
+            (FabricName::IwarpSctp, None, Some(_)) if self.lcores > 1 => {
+                // Which lcore a peer meets is the kernel's choice.
+                bail!(
+                    "--fabric iwarp-sctp --address: give --lcores 1, or use two processes: \
+                     rpcrdma-perf serve, and --connect"
+                )
+            }
             // Port 0: one that is free.
-            (FabricName::Verbs, None, Some(ip)) => {
-                Ok(Place::Here(SocketAddr::new(ip, 0).to_string()))
-            }
-            (FabricName::Verbs, None, None) => {
-                bail!("--fabric verbs: give --address IP of a device here, or --connect HOST:PORT")
-            }
+            (_, None, Some(ip)) => Ok(Place::Here(SocketAddr::new(ip, 0).to_string())),
+            (fabric, None, None) => bail!(
+                "--fabric {}: give --address IP of this machine, or --connect HOST:PORT",
+                fabric.name()
+            ),
         }
     }
 }
@@ -383,6 +395,10 @@ mod tests {
         let line = "--fabric verbs --connect [2001:db8::1]:20049";
         assert_eq!(place(line).expect("there"), there);
         assert!(place("--fabric verbs").is_err());
+        assert!(place("--fabric iwarp-sctp").is_err());
+        assert!(place("--fabric iwarp-sctp --address 192.0.2.1 --lcores 2").is_err());
+        let line = "--fabric iwarp-sctp --address 192.0.2.1 --lcores 1";
+        assert_eq!(place(line).expect("here"), here);
         assert!(place("--connect 192.0.2.1:1").is_err());
     }
 

@@ -5,6 +5,7 @@
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use rpcrdma_fabric::connect::Fabric;
+use rpcrdma_iwarp_sctp::{InUdp, IwarpFabric};
 use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::args::{Args, Command, ExposeBy, FabricName, OnFabric, Run, Serve};
 use rpcrdma_perf::bed::{Bed, Place};
@@ -43,7 +44,14 @@ fn on_fabric(run: &Run) -> Result<u64> {
     match run.on.fabric {
         FabricName::Memory => measure(run, || Ok(MemoryFabric::new())),
         FabricName::Verbs => measure(run, || verbs(&run.on)),
+        FabricName::IwarpSctp => measure(run, iwarp_sctp),
     }
+}
+
+/// RDMA in software, on SCTP in UDP.
+fn iwarp_sctp() -> Result<IwarpFabric<InUdp>> {
+    let settings = rpcrdma_iwarp_sctp::Settings::default();
+    IwarpFabric::in_udp(settings, rpcrdma_sctp::Settings::default()).context("--fabric iwarp-sctp")
 }
 
 fn verbs(on: &OnFabric) -> Result<VerbsFabric> {
@@ -62,11 +70,18 @@ fn verbs(on: &OnFabric) -> Result<VerbsFabric> {
 
 /// Answers calls until the process is killed.
 fn serve(options: &Serve) -> Result<()> {
-    if options.on.fabric == FabricName::Memory {
-        bail!("serve: the memory fabric is within this process; give --fabric verbs");
+    match options.on.fabric {
+        FabricName::Memory => bail!(
+            "serve: the memory fabric is within this process; give --fabric verbs or iwarp-sctp"
+        ),
+        FabricName::Verbs => serve_on(options, verbs(&options.on)?),
+        FabricName::IwarpSctp => serve_on(options, iwarp_sctp()?),
     }
+}
+
+fn serve_on<F: Fabric>(options: &Serve, fabric: F) -> Result<()> {
     let place = Place::Serving(options.listen.to_string());
-    let mut bed = Bed::on_threads(options.wanted(), verbs(&options.on)?, place)?;
+    let mut bed = Bed::on_threads(options.wanted(), fabric, place)?;
     eprintln!("serving at {}", bed.address());
     bed.serve(|| false, |line| eprintln!("{line}"))
 }
@@ -81,6 +96,8 @@ fn measure<F: Fabric>(run: &Run, make: impl Fn() -> Result<F> + Sync) -> Result<
     let progress = progress::Progress::new(run.seconds);
     progress.say("measuring the floor");
     let here = match &place {
+        // One lcore has both ends there, and the floor would need two.
+        Place::Here(_) if run.on.fabric == FabricName::IwarpSctp => None,
         Place::Here(address) => Some(address.as_str()),
         Place::There(_) | Place::Serving(_) => None,
     };

@@ -86,7 +86,7 @@ impl Names {
     }
 
     /// The next answer.
-    pub fn next(&mut self) -> Option<Answer> {
+    pub fn heard(&mut self) -> Option<Answer> {
         let answer = self.from.try_recv().ok()?;
         self.asked = self.asked.saturating_sub(1);
         Some(answer)
@@ -139,10 +139,10 @@ mod tests {
             rustix::event::PollFlags::IN,
         )];
         rustix::event::poll(&mut descriptors, None).expect("rung");
-        let (connection, found) = names.next().expect("answered before it rang");
+        let (connection, found) = names.heard().expect("answered before it rang");
         assert_eq!(connection, ConnectionId(7));
         assert!(found.expect("known everywhere").ip().is_loopback());
-        assert!(names.next().is_none());
+        assert!(names.heard().is_none());
     }
 
     #[test]

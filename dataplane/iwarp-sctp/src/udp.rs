@@ -1,7 +1,10 @@
 //! SCTP of libusrsctp, in UDP: the stack that is there without root and without a kernel module.
 
+use crate::error::Error;
+use crate::fabric::IwarpFabric;
+use crate::settings::Settings;
 use crate::stack::Stack;
-use rpcrdma_sctp::{Error, Settings, Usrsctp};
+use rpcrdma_sctp::{Error as SctpError, Usrsctp};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -9,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 /// SCTP in UDP (RFC 6951). Addresses are those of UDP sockets.
 #[derive(Clone, Debug)]
 pub struct InUdp {
-    settings: Settings,
+    settings: rpcrdma_sctp::Settings,
 }
 
 impl InUdp {
@@ -17,19 +20,34 @@ impl InUdp {
     ///
     /// # Errors
     ///
-    /// [`Error::Absent`] where the library is missing, in one line that says so.
-    pub fn new(settings: Settings) -> Result<InUdp, Error> {
+    /// [`rpcrdma_sctp::Error::Absent`] where the library is missing, in one line that says so.
+    pub fn new(settings: rpcrdma_sctp::Settings) -> Result<InUdp, SctpError> {
         let here = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         drop(Usrsctp::connector(here, settings)?);
         Ok(InUdp { settings })
     }
 }
 
+impl IwarpFabric<InUdp> {
+    /// The fabric on SCTP in UDP. Associations have as many streams as `settings` says.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Sctp`] where the library is missing, in one line that says so.
+    pub fn in_udp(settings: Settings, sctp: rpcrdma_sctp::Settings) -> Result<Self, Error> {
+        let stack = InUdp::new(rpcrdma_sctp::Settings {
+            streams: settings.streams,
+            ..sctp
+        })?;
+        IwarpFabric::new(stack, settings)
+    }
+}
+
 impl Stack for InUdp {
     type Llp = Usrsctp;
 
-    fn listen(&mut self, address: SocketAddr) -> Result<(Usrsctp, SocketAddr), Error> {
-        let socket = heard(address).map_err(|source| Error::Os {
+    fn listen(&mut self, address: SocketAddr) -> Result<(Usrsctp, SocketAddr), SctpError> {
+        let socket = heard(address).map_err(|source| SctpError::Os {
             call: "bind",
             source,
         })?;
@@ -38,7 +56,7 @@ impl Stack for InUdp {
         Ok((llp, address))
     }
 
-    fn depart(&mut self, to: SocketAddr) -> Result<Usrsctp, Error> {
+    fn depart(&mut self, to: SocketAddr) -> Result<Usrsctp, SctpError> {
         let from: IpAddr = match to {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

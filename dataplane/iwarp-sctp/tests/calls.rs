@@ -40,13 +40,10 @@ fn chunks_may_overtake_one_another() {
 /// On libusrsctp, over loopback.
 #[test]
 fn in_udp() {
-    let stack = match InUdp::new(rpcrdma_sctp::Settings {
-        streams: Settings::default().streams,
-        ..rpcrdma_sctp::Settings::default()
-    }) {
-        Ok(stack) => stack,
-        Err(error) => return println!("SKIPPED: {error}"),
-    };
-    let make = || Ok(IwarpFabric::new(stack.clone(), Settings::default())?);
+    let sctp = rpcrdma_sctp::Settings::default();
+    if let Err(error) = InUdp::new(sctp) {
+        return println!("SKIPPED: {error}");
+    }
+    let make = || Ok(IwarpFabric::in_udp(Settings::default(), sctp)?);
     trial::every_workload_at("127.0.0.1:0", make).unwrap_or_else(|error| panic!("{error:#}"));
 }

@@ -301,5 +301,5 @@ fn to_peer(reason: &str) -> Box<[u8]> {
     while !reason.is_char_boundary(end) {
         end -= 1;
     }
-    reason[..end].as_bytes().into()
+    reason.as_bytes()[..end].into()
 }

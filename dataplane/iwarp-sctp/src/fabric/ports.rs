@@ -156,7 +156,7 @@ impl<S: Stack> IwarpFabric<S> {
         while let Some((connection, to)) = self.known.pop_front() {
             self.found(connection, to);
         }
-        while let Some(answer) = self.names.next() {
+        while let Some(answer) = self.names.heard() {
             self.heed_answer(answer);
         }
         for id in self.those(Connection::is_vacated) {

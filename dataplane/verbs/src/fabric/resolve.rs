@@ -41,7 +41,7 @@ impl VerbsFabric {
 
     /// Goes on with connections to hosts whose names were looked up.
     pub(super) fn hear_names(&mut self) {
-        while let Some((id, found)) = self.names.next() {
+        while let Some((id, found)) = self.names.heard() {
             let Some(connection) = self.connections.get_mut(&id) else {
                 continue;
             };

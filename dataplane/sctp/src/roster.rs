@@ -225,6 +225,13 @@ impl Roster {
         !self.noted.is_empty()
     }
 
+    /// Ends are to be told of.
+    pub(crate) fn has_ended(&self) -> bool {
+        let state = |index: &u32| self.all.get(*index as usize).map(|place| place.state);
+        let is_over = |index| matches!(state(index), Some(State::Over(_)));
+        self.noted.iter().any(is_over)
+    }
+
     /// There is room again, for all.
     pub(crate) fn ease(&mut self) {
         for index in &self.noted {

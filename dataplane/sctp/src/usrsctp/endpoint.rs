@@ -272,7 +272,7 @@ impl Llp for Usrsctp {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if !self.stack.peek().outbox.is_empty() {
+        if !self.stack.peek().outbox.is_empty() || self.roster.has_ended() {
             return self.told;
         }
         let told = self.told.filter(|_| !self.roster.is_empty())?;

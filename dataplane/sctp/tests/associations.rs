@@ -33,6 +33,32 @@ fn both_ends_see_the_indication_and_equal_streams() {
     assert_eq!(pair.server.told, [up(theirs, client, true)]);
 }
 
+#[test]
+fn they_come_up_over_ipv6() {
+    if is_absent() {
+        return;
+    }
+    let here = std::net::SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 0));
+    let settings = Settings::default();
+    let (server, client) = match (
+        Usrsctp::listen(here, settings),
+        Usrsctp::connector(here, settings),
+    ) {
+        (Ok(server), Ok(client)) => (server, client),
+        (Err(error), _) | (_, Err(error)) => {
+            println!("SKIPPED: no IPv6: {error}");
+            return;
+        }
+    };
+    let mut pair = Pair::of(server, client);
+    let to = pair.server.llp.local_address();
+    let (ours, theirs) = pair.up_by(to);
+    let longest = pair.client.llp.max_segment(ours) as usize;
+    assert!(pair.client.put(ours, 0, &vec![1; longest]));
+    assert!(pair.server.put(theirs, 0, b"back"));
+    pair.until(|pair| pair.server.messages().count() + pair.client.messages().count() == 2);
+}
+
 /// RFC 5043 section 11.1: none, DDP, another; each way.
 #[test]
 fn the_three_cases_of_the_peers_indication() {

@@ -54,6 +54,10 @@ pub struct Usrsctp {
     local: SocketAddr,
     /// What new associations are told: octets of the longest packet.
     packet_bytes: u32,
+    /// Asks the kernel for the MTU of a route.
+    pub(super) route: fn(SocketAddr, SocketAddr) -> io::Result<u32>,
+    /// The place whose route is looked at next, and when.
+    pub(super) survey: (u32, Option<Instant>),
     /// Where chunks are put together.
     scratch: Box<[u8]>,
     /// Up to when the library has been told the time.
@@ -126,6 +130,8 @@ impl Usrsctp {
             key: RandomState::new(),
             local,
             packet_bytes: 0,
+            route: route_mtu,
+            survey: (0, None),
             scratch: vec![0; usize::from(u16::MAX)].into_boxed_slice(),
             told: None,
         };
@@ -158,7 +164,7 @@ impl Usrsctp {
 
     /// Octets of the longest SCTP packet on the way to a peer, a multiple of four.
     pub(super) fn packet_bytes_to(&self, peer: SocketAddr) -> u32 {
-        let mtu = route_mtu(self.local, peer).unwrap_or(1_280);
+        let mtu = (self.route)(self.local, peer).unwrap_or(1_280);
         let headers = if peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
         let packet = mtu.min(self.settings.path_mtu).saturating_sub(headers);
         (packet & !3).clamp(LEAST_PACKET, 65_504)
@@ -173,10 +179,9 @@ impl Usrsctp {
         Ok(())
     }
 
-    /// Octets of user data of a chunk that fills a packet.
+    /// Octets of user data of a chunk that fills a packet of an association that comes to be now.
     pub(super) fn segment(&self) -> u32 {
-        let fits = self.packet_bytes - HEADER_OCTETS - CHUNK_HEADER;
-        fits.max(LEAST_CHUNK)
+        segment_of(self.packet_bytes)
     }
 }
 
@@ -320,6 +325,12 @@ impl Drop for Usrsctp {
         }
         self.carry_out();
     }
+}
+
+/// Octets of user data of a chunk that fills a packet.
+pub(super) fn segment_of(packet_bytes: u32) -> u32 {
+    let fits = packet_bytes - HEADER_OCTETS - CHUNK_HEADER;
+    fits.max(LEAST_CHUNK)
 }
 
 fn bound(at: SocketAddr) -> io::Result<UdpSocket> {

@@ -212,7 +212,13 @@ impl Stack {
     /// Octets of the longest packet, SCTP header included, of associations that come to be from
     /// now on. The library counts without the header.
     pub(super) fn set_packet_bytes(&mut self, packet_bytes: u32) -> Result<(), Error> {
+        self.narrow(0, packet_bytes)
+    }
+
+    /// The same for one association, which takes a lower number only.
+    pub(super) fn narrow(&mut self, number: u32, packet_bytes: u32) -> Result<(), Error> {
         let mut path = path_parameters();
+        path.spp_assoc_id = number;
         path.spp_flags = sys::SPP_PMTUD_DISABLE;
         path.spp_pathmtu = packet_bytes - HEADER_OCTETS;
         self.set(libc::IPPROTO_SCTP, sys::SCTP_PEER_ADDR_PARAMS, &path)
@@ -375,10 +381,12 @@ fn address(token: Token, port: u16) -> sys::sockaddr_conn {
     }
 }
 
-/// All zeros: of every path of the socket, and changing nothing.
+/// Of every path, and changing nothing.
 fn path_parameters() -> sys::sctp_paddrparams {
     // SAFETY: numbers and an address without family are all there is in it.
-    unsafe { std::mem::zeroed() }
+    let mut parameters: sys::sctp_paddrparams = unsafe { std::mem::zeroed() };
+    parameters.spp_address.ss_family = sys::AF_CONN;
+    parameters
 }
 
 fn failed(call: &'static str) -> Error {

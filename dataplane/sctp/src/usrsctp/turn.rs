@@ -1,7 +1,7 @@
 //! A turn: datagrams in, time, events, datagrams out.
 
 use super::desk::Path;
-use super::endpoint::Usrsctp;
+use super::endpoint::{Usrsctp, segment_of};
 use crate::checksum::{self, HEADER};
 use crate::llp::{Event, Reason};
 use crate::notice::{Notice, USRSCTP};
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// Batches of one turn: a flood must not keep an lcore from its other work.
 const BATCHES: usize = 4;
+
+/// Every peer's route is looked at once in this time.
+const SURVEY: Duration = Duration::from_secs(5);
 
 /// The type of a COOKIE-ECHO chunk (RFC 9260 section 3.2).
 const COOKIE_ECHO: u8 = 10;
@@ -89,6 +92,35 @@ impl Usrsctp {
         if passed > 0 {
             self.told = told.checked_add(Duration::from_millis(passed.into()));
             self.stack.elapse(passed);
+            self.survey(now);
+        }
+    }
+
+    /// Looks, now and then, whether the way to one of the peers has become narrower. What is out
+    /// already, or is sent before it is known, IP fragments.
+    fn survey(&mut self, now: Instant) {
+        let (index, due) = self.survey;
+        if due.is_some_and(|due| now < due) {
+            return;
+        }
+        let next = if index + 1 < self.settings.associations {
+            index + 1
+        } else {
+            0
+        };
+        let interval = SURVEY / self.settings.associations.max(1);
+        self.survey = (next, now.checked_add(interval));
+        let Some(place) = self.roster.at(index).filter(|it| it.state == State::Up) else {
+            return;
+        };
+        let (peer, number, segment) = (place.peer, place.number, place.segment);
+        let packet_bytes = self.packet_bytes_to(peer);
+        let narrower = segment_of(packet_bytes);
+        if narrower < segment
+            && self.stack.narrow(number, packet_bytes).is_ok()
+            && let Some(place) = self.roster.at(index)
+        {
+            place.segment = narrower;
         }
     }
 
@@ -309,6 +341,60 @@ mod tests {
         put(&mut end, id, part, &[1, 2, 3]);
         put(&mut end, id, MESSAGE, &[4]);
         assert_eq!(told(&mut end), ["down Breach"]);
+    }
+
+    /// A route whose MTU shrinks lowers the longest segment, of that association and at once.
+    #[test]
+    fn a_route_that_narrows_is_noticed() {
+        let here = ([127, 0, 0, 1], 0).into();
+        let mut ends = match (
+            Usrsctp::listen(here, Settings::default()),
+            Usrsctp::connector(here, Settings::default()),
+        ) {
+            (Ok(server), Ok(client)) => [server, client],
+            (Err(error), _) | (_, Err(error)) => {
+                println!("SKIPPED: {error}");
+                return;
+            }
+        };
+        let mut now = Instant::now();
+        let to = ends[0].local_address();
+        let id = ends[1].associate(to, now).expect("asked for");
+        let mut wide = true;
+        let mut arrived = 0;
+        for _ in 0..100_000 {
+            now += Duration::from_millis(1);
+            for end in &mut ends {
+                end.work(now, &mut |event| {
+                    if let Event::Message { octets, .. } = event {
+                        arrived = octets.len();
+                    }
+                });
+            }
+            let client = &mut ends[1];
+            let up = client.roster.peek(id).map(|place| place.state);
+            if up == Some(State::Up) && wide {
+                assert!(client.max_segment(id) > 2_000);
+                client.route = |_, _| Ok(1_500);
+                wide = false;
+            }
+            if client.max_segment(id) == 1_444 {
+                break;
+            }
+        }
+        assert_eq!(ends[1].max_segment(id), 1_444);
+        assert_eq!(ends[1].send(id, 0, 16, 1_444, |_| {}), Ok(()));
+        for _ in 0..1_000 {
+            now += Duration::from_millis(1);
+            for end in &mut ends {
+                end.work(now, &mut |event| {
+                    if let Event::Message { octets, .. } = event {
+                        arrived = octets.len();
+                    }
+                });
+            }
+        }
+        assert_eq!(arrived, 1_444);
     }
 
     #[test]

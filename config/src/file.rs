@@ -26,6 +26,7 @@ pub(crate) struct File {
     pub(crate) socket: Maybe<Option<PathBuf>>,
     pub(crate) transport: Transport,
     pub(crate) verbs: Verbs,
+    pub(crate) iwarp_sctp: IwarpSctp,
     pub(crate) fronts: Vec<Front>,
     pub(crate) backs: Vec<Back>,
     pub(crate) services: Vec<Service>,
@@ -47,6 +48,7 @@ impl File {
                 .and_then(|status| status.text(&key::STATUS_SOCKET, form::socket)),
             transport: Transport::below(root),
             verbs: Verbs::below(root),
+            iwarp_sctp: IwarpSctp::below(root),
             fronts: root
                 .tables(&key::FRONT_TABLES)
                 .iter()
@@ -305,6 +307,31 @@ impl Verbs {
             rnr_retry: table.integer(&key::RNR_RETRY),
             min_rnr_timer: table.integer(&key::MIN_RNR_TIMER),
             resolve_timeout: table.integer(&key::RESOLVE_TIMEOUT),
+        }
+    }
+}
+
+/// `[iwarp_sctp]`, or its absence.
+#[derive(Default)]
+pub(crate) struct IwarpSctp {
+    pub(crate) sctp_port: Maybe<u32>,
+    pub(crate) streams: Maybe<u32>,
+    pub(crate) chunk_bytes: Maybe<u32>,
+    pub(crate) path_mtu: Maybe<u32>,
+    pub(crate) read_depth: Maybe<u32>,
+}
+
+impl IwarpSctp {
+    fn below(root: &Section<'_>) -> IwarpSctp {
+        let Some(table) = root.table(&key::IWARP_SCTP_TABLE) else {
+            return IwarpSctp::default();
+        };
+        IwarpSctp {
+            sctp_port: table.integer(&key::SCTP_PORT),
+            streams: table.integer(&key::STREAMS),
+            chunk_bytes: table.integer(&key::CHUNK_BYTES),
+            path_mtu: table.integer(&key::PATH_MTU),
+            read_depth: table.integer(&key::READS),
         }
     }
 }

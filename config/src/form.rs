@@ -49,11 +49,7 @@ pub(crate) fn fabric(text: &str) -> Result<Fabric, Refusal> {
         .map(|f| format!("\"{}\"", f.name()))
         .collect();
     let remedy = format!("this build has {}", names.join(", "));
-    let what = match text {
-        "iwarp-sctp" => "a fabric that this build does not have",
-        _ => "no fabric of this name",
-    };
-    Err(Refusal::new(what, remedy))
+    Err(Refusal::new("no fabric of this name", remedy))
 }
 
 /// `IP:port`. A host name is refused: what is listened at must not depend on a resolver.
@@ -102,7 +98,7 @@ pub(crate) fn upstream(text: &str, fabric: Fabric) -> Result<Upstream, Refusal> 
         "write \"host:port\", such as \"nfs.example.net:20049\" or \"[2001:db8::1]:20049\"";
     match fabric {
         Fabric::Memory => name(text).map(Upstream::Memory),
-        Fabric::Verbs => {
+        Fabric::Verbs | Fabric::IwarpSctp => {
             let (host, port) = host_port(text, remedy)?;
             Ok(Upstream::Host { host, port })
         }
@@ -113,7 +109,7 @@ pub(crate) fn upstream(text: &str, fabric: Fabric) -> Result<Upstream, Refusal> 
 pub(crate) fn door(text: &str, fabric: Fabric) -> Result<String, Refusal> {
     match fabric {
         Fabric::Memory => name(text),
-        Fabric::Verbs => {
+        Fabric::Verbs | Fabric::IwarpSctp => {
             let address = text.parse::<SocketAddr>().map_err(|_| {
                 let remedy = "write \"IP:port\", such as \"[::]:20049\" for all devices";
                 Refusal::new("is no IP address with a port", remedy)

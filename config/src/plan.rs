@@ -37,6 +37,8 @@ pub struct Plan {
     pub fabric: Fabric,
     /// How RDMA devices are used, where that is the fabric.
     pub verbs: Verbs,
+    /// How RDMA is done in software, where that is the fabric.
+    pub iwarp_sctp: IwarpSctp,
     /// What the above costs in memory, for each lcore and in total.
     pub budget: Budget,
 }
@@ -156,11 +158,13 @@ pub enum Fabric {
     Memory,
     /// RDMA devices, by rdma-core.
     Verbs,
+    /// RDMA in software: RDMAP and DDP on SCTP in UDP.
+    IwarpSctp,
 }
 
 impl Fabric {
     /// The fabrics of this build.
-    pub const ALL: &'static [Fabric] = &[Fabric::Memory, Fabric::Verbs];
+    pub const ALL: &'static [Fabric] = &[Fabric::Memory, Fabric::Verbs, Fabric::IwarpSctp];
 
     /// The name the configuration knows it by.
     #[must_use]
@@ -168,6 +172,7 @@ impl Fabric {
         match self {
             Fabric::Memory => "memory",
             Fabric::Verbs => "verbs",
+            Fabric::IwarpSctp => "iwarp-sctp",
         }
     }
 
@@ -175,7 +180,7 @@ impl Fabric {
     #[must_use]
     pub fn locks_memory(self) -> bool {
         match self {
-            Fabric::Memory => false,
+            Fabric::Memory | Fabric::IwarpSctp => false,
             Fabric::Verbs => true,
         }
     }
@@ -207,6 +212,21 @@ pub struct Verbs {
     pub min_rnr_timer: u8,
     /// How long finding an address, and the way to it, may take, each.
     pub resolve_timeout: Duration,
+}
+
+/// `[iwarp_sctp]`: how RDMA is done in software.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IwarpSctp {
+    /// The SCTP port within UDP, at both ends.
+    pub sctp_port: u16,
+    /// Streams of an association, each way.
+    pub streams: u16,
+    /// Longest chunk that is sent, octets, where the path would take a longer one.
+    pub chunk_bytes: u16,
+    /// Longest IP packet that is sent, octets, where the route would take a longer one.
+    pub path_mtu: u16,
+    /// RDMA Reads in flight on a connection, each way.
+    pub read_depth: u8,
 }
 
 /// RDMA devices.

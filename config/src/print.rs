@@ -19,8 +19,10 @@ impl Plan {
         let mut sheet = Sheet::default();
         self.print_runtime(&mut sheet);
         self.print_memory(&mut sheet);
-        if self.fabric == Fabric::Verbs {
-            self.print_verbs(&mut sheet);
+        match self.fabric {
+            Fabric::Memory => {}
+            Fabric::Verbs => self.print_verbs(&mut sheet),
+            Fabric::IwarpSctp => self.print_iwarp_sctp(&mut sheet),
         }
         self.print_endpoints(&mut sheet);
         sheet.text
@@ -99,7 +101,7 @@ impl Plan {
         sheet.row(
             "RLIMIT_MEMLOCK",
             match budget.memlock_bytes {
-                0 => "0: the memory fabric locks no memory".to_owned(),
+                0 => format!("0: the {} fabric locks no memory", self.fabric),
                 bytes => format!(
                     "at least {bytes} octets, {} MiB, and the devices' queues",
                     mebibytes(bytes)
@@ -146,6 +148,27 @@ impl Plan {
         sheet.row(
             "resolution",
             format!("address and way within {timeout} each"),
+        );
+    }
+
+    fn print_iwarp_sctp(&self, sheet: &mut Sheet) {
+        let it = &self.iwarp_sctp;
+        sheet.head("iwarp-sctp");
+        sheet.row("packets", format!("SCTP port {}, in UDP", it.sctp_port));
+        sheet.row(
+            "associations",
+            format!("of {} streams, one for each connection", it.streams),
+        );
+        sheet.row(
+            "at most",
+            format!(
+                "{} octets a chunk, {} an IP packet",
+                it.chunk_bytes, it.path_mtu
+            ),
+        );
+        sheet.row(
+            "reads",
+            format!("{} RDMA Reads in flight on a connection", it.read_depth),
         );
     }
 

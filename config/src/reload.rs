@@ -10,8 +10,8 @@
 
 use crate::check::VERSION_TWO_INLINE;
 use crate::plan::{
-    Back, Export, Front, KeptReplies, Limits, Metrics, Plan, Properties, Runtime, Service,
-    Transport, Verbs, VersionMax,
+    Back, Export, Front, IwarpSctp, KeptReplies, Limits, Metrics, Plan, Properties, Runtime,
+    Service, Transport, Verbs, VersionMax,
 };
 use crate::words::Word;
 
@@ -124,7 +124,7 @@ impl Made {
         let asked = &self.asked;
         compare!(notes, "", asked, new, Plan {
             status: "status.socket", dpdk: "dpdk", fabric: "fabric",
-        } except { runtime, metrics, fronts, backs, services, export, verbs, budget });
+        } except { runtime, metrics, fronts, backs, services, export, verbs, iwarp_sctp, budget });
         compare!(notes, "runtime.", asked.runtime, new.runtime, Runtime {
             lcores: "lcores", idle: "idle", memory_bytes: "memory_mib", hugepages: "hugepages",
             connections_max: "connections_max", drain_timeout: "drain_timeout_s",
@@ -133,6 +133,10 @@ impl Made {
             devices: "devices", gid_index: "gid_index", expose: "expose",
             read_depth: "read_depth", retry_count: "retry_count", rnr_retry: "rnr_retry",
             min_rnr_timer: "min_rnr_timer", resolve_timeout: "resolve_timeout_ms",
+        } except {});
+        compare!(notes, "iwarp_sctp.", asked.iwarp_sctp, new.iwarp_sctp, IwarpSctp {
+            sctp_port: "sctp_port", streams: "streams", chunk_bytes: "chunk_bytes",
+            path_mtu: "path_mtu", read_depth: "read_depth",
         } except {});
         match (asked.metrics, new.metrics) {
             (Some(before), Some(after)) => {

@@ -9,7 +9,7 @@ use crate::budget::{Budget, MIB};
 use crate::file::{self, File, Maybe};
 use crate::form::{self, Lcores};
 use crate::plan::{
-    Back, Backend, BackendAddress, Backward, Devices, Dpdk, Export, Fabric, Front, Idle,
+    Back, Backend, BackendAddress, Backward, Devices, Dpdk, Export, Fabric, Front, Idle, IwarpSctp,
     KeptReplies, Limits, Metrics, Plan, Programs, Properties, Runtime, Service, Transport,
     Upstream, Verbs, VersionMax,
 };
@@ -34,6 +34,7 @@ pub(crate) fn plan(file: &File, machine: &Machine) -> Plan {
         export: file.export.as_ref().map(export),
         fabric: file.fabrics().next().map_or(Fabric::Memory, fabric),
         verbs: verbs(&file.verbs),
+        iwarp_sctp: iwarp_sctp(&file.iwarp_sctp),
         dpdk: file.dpdk.as_ref().map(dpdk),
         budget: Budget::default(),
     };
@@ -110,6 +111,16 @@ fn verbs(it: &file::Verbs) -> Verbs {
         rnr_retry: tiny(&it.rnr_retry, &key::RNR_RETRY),
         min_rnr_timer: tiny(&it.min_rnr_timer, &key::MIN_RNR_TIMER),
         resolve_timeout: milliseconds(&it.resolve_timeout, &key::RESOLVE_TIMEOUT),
+    }
+}
+
+fn iwarp_sctp(it: &file::IwarpSctp) -> IwarpSctp {
+    IwarpSctp {
+        sctp_port: small(&it.sctp_port, &key::SCTP_PORT),
+        streams: small(&it.streams, &key::STREAMS),
+        chunk_bytes: small(&it.chunk_bytes, &key::CHUNK_BYTES),
+        path_mtu: small(&it.path_mtu, &key::PATH_MTU),
+        read_depth: tiny(&it.read_depth, &key::READS),
     }
 }
 
@@ -298,7 +309,7 @@ mod tests {
             assert!(u16::try_from(max).is_ok(), "{}", key.name);
         }
         let tiny = [&key::READ_DEPTH, &key::RETRY_COUNT, &key::RNR_RETRY];
-        for key in tiny.into_iter().chain([&key::MIN_RNR_TIMER]) {
+        for key in tiny.into_iter().chain([&key::MIN_RNR_TIMER, &key::READS]) {
             let key::Kind::Integer { max, .. } = key.kind else {
                 panic!("{}", key.name)
             };

@@ -6,12 +6,14 @@
 mod appliance;
 mod dpdk;
 mod endpoints;
+mod iwarp_sctp;
 mod transport;
 mod verbs;
 
 pub(crate) use appliance::*;
 pub(crate) use dpdk::*;
 pub(crate) use endpoints::*;
+pub(crate) use iwarp_sctp::*;
 pub(crate) use transport::*;
 pub(crate) use verbs::*;
 
@@ -196,6 +198,7 @@ pub(crate) static ROOT: Table = Table {
         &STATUS_TABLE,
         &TRANSPORT_TABLE,
         &VERBS_TABLE,
+        &IWARP_SCTP_TABLE,
         &FRONT_TABLES,
         &BACK_TABLES,
         &SERVICE_TABLES,

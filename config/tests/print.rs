@@ -40,6 +40,8 @@ fn each_plan_prints_as_recorded() {
         "every-key",
         "verbs-front",
         "verbs-back",
+        "iwarp-sctp-front",
+        "iwarp-sctp-back",
         "resizable",
     ] {
         let example = home.join("examples").join(name).with_extension("toml");

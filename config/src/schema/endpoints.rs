@@ -24,17 +24,17 @@ pub(crate) static NAME: Key = form(
 );
 pub(crate) static FABRIC: Key = form(
     "fabric",
-    "`\"memory\"` or `\"verbs\"`",
+    "`\"memory\"`, `\"verbs\"` or `\"iwarp-sctp\"`",
     Some("memory"),
     "The RDMA fabric to use, the same for all: `memory` joins the endpoints of this process, \
-     `verbs` is RDMA devices.",
+     `verbs` is RDMA devices, `iwarp-sctp` is RDMA in software, on SCTP in UDP.",
 );
 pub(crate) static LISTEN: Key = form(
     "listen",
-    "in `memory` 1 to 64 of `a-z A-Z 0-9 - _ .`; in `verbs` `\"IP:port\"`",
+    "in `memory` 1 to 64 of `a-z A-Z 0-9 - _ .`; in `verbs` and `iwarp-sctp` `\"IP:port\"`",
     None,
     "The address to listen at, in the fabric's own form. `\"[::]:20049\"` is all devices, and the \
-     port of NFS over RDMA.",
+     port of NFS over RDMA. In `iwarp-sctp` the port is that of UDP: 9899 is the one of SCTP in UDP.",
 );
 pub(crate) static PEERS: Key = form(
     "allow",
@@ -117,7 +117,8 @@ pub(crate) static NETWORKS: Key = form(
 );
 pub(crate) static UPSTREAM: Key = form(
     "upstream",
-    "in `memory` the `listen` of a front or service; in `verbs` `\"host:port\"`",
+    "in `memory` the `listen` of a front or service; in `verbs` and `iwarp-sctp` \
+     `\"host:port\"`",
     None,
     "The address to connect to, in the fabric's own form.",
 );

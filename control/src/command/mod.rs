@@ -8,6 +8,7 @@ mod output;
 mod proof;
 pub(crate) mod rdma;
 mod run;
+mod sctp;
 mod status;
 
 use crate::cli::{Cli, Command};

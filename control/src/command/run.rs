@@ -2,7 +2,7 @@
 
 use super::addresses::Door;
 use super::output::say;
-use super::{proof, rdma, this_machine};
+use super::{proof, rdma, sctp, this_machine};
 use crate::cli::Run;
 use crate::dpdk::Dpdk;
 use crate::logging;
@@ -53,6 +53,7 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     match plan.fabric {
         Fabric::Memory => parts.run(MemoryFabric::new()),
         Fabric::Verbs => parts.run(rdma::fabric(&plan.verbs)?),
+        Fabric::IwarpSctp => parts.run(sctp::fabric(&plan.iwarp_sctp)?),
     }
 }
 

@@ -70,7 +70,8 @@ fn heard(address: SocketAddr) -> io::Result<UdpSocket> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
-        socket.set_only_v6(true)?;
+        // Everywhere is everywhere: peers with IPv4 addresses too.
+        socket.set_only_v6(!address.ip().is_unspecified())?;
     }
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;

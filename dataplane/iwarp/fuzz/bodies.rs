@@ -114,8 +114,7 @@ impl Actor {
                 };
             }
             8 => side.end(stream),
-            9 => side.association.dry(),
-            10 => side.association.acknowledged(stream, 1),
+            9 | 10 => side.association.dry(),
             11 => {
                 side.transmit(stream, 4);
             }

@@ -53,7 +53,7 @@
 //! | the peer's Terminate, of either kind | work fails; the session's Terminate |
 //! | chunks of a session that is over | counted, not looked at |
 //! | no room below | nothing has happened; the same again later |
-//! | 32767 chunks unacknowledged | nothing is sent until there is word of them |
+//! | 32767 chunks sent, and the first of them may be missing | nothing is sent until all have arrived |
 //! | the association is lost | every stream is told, nothing is sent |
 //! | the upper layer out of turn | [`Misstep`] or `Refused`, and nothing has happened |
 //!
@@ -78,7 +78,7 @@
 //! | the peer's adaptation parameter is known, or that there is none | [`Association::indication`] |
 //! | a chunk came | [`Association::receive`], each once, whole, in any order; then [`Association::transmit`] |
 //! | room again after [`Flow::Busy`] | [`Association::transmit`] |
-//! | everything sent has been acknowledged | [`Association::dry`]; or [`Association::acknowledged`], where single chunks can be told; then [`Association::transmit`] |
+//! | everything sent has been acknowledged | [`Association::dry`]; then [`Association::transmit`] |
 //! | the association is gone | [`Association::lost`] |
 //!
 //! And it promises:

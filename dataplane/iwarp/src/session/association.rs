@@ -347,17 +347,14 @@ impl Association {
         stream.transmit(budget, &mut self.counts, local, lower, told)
     }
 
-    /// That many chunks of a stream have been acknowledged, in addition to those of earlier calls.
-    pub fn acknowledged(&mut self, id: StreamId, chunks: u16) {
-        if let Ok(stream) = self.stream(id) {
-            stream.acknowledged(chunks);
-        }
-    }
-
     /// Everything that was sent on the association has been acknowledged.
+    ///
+    /// Nothing less is of use. A receiver takes a chunk that is fewer than 32767 numbers after
+    /// the oldest that it lacks, so what counts is how far that one is behind, not how many
+    /// later ones have been acknowledged (RFC 5043 section 10).
     pub fn dry(&mut self) {
         for stream in &mut self.streams {
-            stream.acknowledged(u16::MAX);
+            stream.dry();
         }
     }
 

@@ -64,7 +64,7 @@ fn fly(from: &mut Side, to: &mut Side, flight: &mut Flight) -> u32 {
     };
     let association = &mut from.association;
     association.transmit(S, 100, &mut local, flight, &mut |_, _| events += 1);
-    association.acknowledged(S, flight.count as u16);
+    association.dry();
     let mut local = Local {
         memory: &mut to.ram,
         stags: &mut to.stags,

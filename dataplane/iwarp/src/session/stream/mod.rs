@@ -112,8 +112,9 @@ pub(super) struct Stream {
     order: Order,
     /// The DDP-SSN of our next chunk.
     ssn: u16,
-    /// Chunks of ours that are not acknowledged.
-    unacknowledged: u16,
+    /// Chunks sent since all were known to have arrived: the oldest that the peer may lack is at
+    /// most so many numbers behind the next.
+    unproven: u16,
     /// Our Initiate or Accept may not have arrived.
     unproved: bool,
     /// An Accept was sent or has come: segments belong to this session.
@@ -140,7 +141,7 @@ impl Stream {
             endpoint: None,
             order: Order::new(),
             ssn: 0,
-            unacknowledged: 0,
+            unproven: 0,
             unproved: false,
             established: false,
             concluded: true,
@@ -357,9 +358,9 @@ impl Stream {
         self.conclude(End::Reject(blame.reject), told);
     }
 
-    /// The layer below has had word that chunks arrived.
-    pub(super) fn acknowledged(&mut self, chunks: u16) {
-        self.unacknowledged = self.unacknowledged.saturating_sub(chunks);
+    /// All that was sent has arrived.
+    pub(super) fn dry(&mut self) {
+        self.unproven = 0;
         self.settle();
     }
 
@@ -370,7 +371,7 @@ impl Stream {
 
     /// Looks whether all of ours has arrived.
     fn settle(&mut self) {
-        if self.unacknowledged > 0 || self.owed.is_some() {
+        if self.unproven > 0 || self.owed.is_some() {
             return;
         }
         self.proved();

@@ -22,7 +22,7 @@ pub enum Flow {
 /// Why a chunk was not taken.
 enum Held {
     Busy,
-    /// 32767 chunks are not acknowledged (RFC 5043 section 10).
+    /// 32767 chunks were sent since all were known to have arrived (RFC 5043 section 10).
     Window,
 }
 
@@ -31,7 +31,7 @@ enum Held {
 struct Numbers<'a> {
     id: StreamId,
     ssn: &'a mut u16,
-    unacknowledged: &'a mut u16,
+    unproven: &'a mut u16,
     counts: &'a mut Counts,
 }
 
@@ -45,7 +45,7 @@ impl Numbers<'_> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Held> {
-        if *self.unacknowledged >= WINDOW {
+        if *self.unproven >= WINDOW {
             return Err(Held::Window);
         }
         if len > lower.segment_bytes().octets() {
@@ -62,7 +62,7 @@ impl Numbers<'_> {
         });
         sent.map_err(|Busy| Held::Busy)?;
         *self.ssn = self.ssn.wrapping_add(1);
-        *self.unacknowledged = self.unacknowledged.wrapping_add(1);
+        *self.unproven = self.unproven.wrapping_add(1);
         self.counts.chunks_out = self.counts.chunks_out.wrapping_add(1);
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Stream {
         let Some(endpoint) = &mut self.endpoint else {
             return Ok(false);
         };
-        if self.unacknowledged >= WINDOW {
+        if self.unproven >= WINDOW {
             return Ok(false);
         }
         let emission = match endpoint.next(local, lower.segment_bytes().octets()) {
@@ -119,7 +119,7 @@ impl Stream {
         let numbers = Numbers {
             id: self.id,
             ssn: &mut self.ssn,
-            unacknowledged: &mut self.unacknowledged,
+            unproven: &mut self.unproven,
             counts,
         };
         let memory = &*local.memory;
@@ -183,7 +183,7 @@ impl Stream {
         Numbers {
             id: self.id,
             ssn: &mut self.ssn,
-            unacknowledged: &mut self.unacknowledged,
+            unproven: &mut self.unproven,
             counts,
         }
     }

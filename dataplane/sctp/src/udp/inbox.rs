@@ -11,13 +11,35 @@ const BATCH: usize = 32;
 const BATCH_COUNT: libc::c_uint = 32;
 const _: () = assert!(BATCH_COUNT as usize == BATCH);
 
+/// What comes merged (`UDP_GRO`) is at most so many datagrams.
+const MERGED: usize = 128;
+
+/// Where a control message about the length of merged datagrams goes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Control {
+    header: libc::cmsghdr,
+    len: libc::c_int,
+    _padding: libc::c_int,
+}
+
+/// A datagram: of which message, from where to where.
+#[derive(Clone, Copy)]
+struct Part {
+    message: usize,
+    start: usize,
+    end: usize,
+}
+
 /// Room for one batch. Untouched pages of it cost nothing.
 pub(crate) struct Inbox {
     headers: Box<[mmsghdr]>,
     /// What the headers point at, kept and not looked at here: the kernel writes into it.
     _vectors: Box<[iovec]>,
     addresses: Box<[Address]>,
+    controls: Box<[Control]>,
     octets: Box<[u8]>,
+    parts: Vec<Part>,
     filled: usize,
 }
 
@@ -28,6 +50,16 @@ impl Inbox {
     pub(crate) fn new() -> Inbox {
         let mut octets = vec![0_u8; BATCH * DATAGRAM].into_boxed_slice();
         let mut addresses = vec![Address::NONE; BATCH].into_boxed_slice();
+        let control = Control {
+            header: libc::cmsghdr {
+                cmsg_len: 0,
+                cmsg_level: 0,
+                cmsg_type: 0,
+            },
+            len: 0,
+            _padding: 0,
+        };
+        let mut controls = vec![control; BATCH].into_boxed_slice();
         let mut vectors: Box<[iovec]> = octets
             .chunks_exact_mut(DATAGRAM)
             .map(|place| iovec {
@@ -35,14 +67,14 @@ impl Inbox {
                 iov_len: place.len(),
             })
             .collect();
-        let headers = vectors
-            .iter_mut()
-            .zip(addresses.iter_mut())
-            .map(|(vector, address)| {
+        let parts = vectors.iter_mut().zip(&mut addresses).zip(&mut controls);
+        let headers = parts
+            .map(|((vector, address), control)| {
                 let mut header = empty_header();
                 header.msg_hdr.msg_name = ptr::from_mut(address).cast();
                 header.msg_hdr.msg_iov = vector;
                 header.msg_hdr.msg_iovlen = 1;
+                header.msg_hdr.msg_control = ptr::from_mut(control).cast();
                 header
             })
             .collect();
@@ -50,16 +82,20 @@ impl Inbox {
             headers,
             _vectors: vectors,
             addresses,
+            controls,
             octets,
-            filled: 0,
+            parts: Vec::with_capacity(BATCH * MERGED),
+            filled: BATCH,
         }
     }
 
-    /// Reads what is there, up to a batch; how many datagrams that was. Errors that tell of a
-    /// datagram sent before (ICMP) are none of reading.
+    /// Reads what is there, up to a batch of messages; how many datagrams that was. Errors that
+    /// tell of a datagram sent before (ICMP) are none of reading.
     pub(crate) fn fill(&mut self, socket: BorrowedFd<'_>) -> usize {
-        for header in &mut self.headers {
+        // Those that the last call used, which before the first is all of them.
+        for header in &mut self.headers[..self.filled] {
             header.msg_hdr.msg_namelen = octets_of::<Address>();
+            header.msg_hdr.msg_controllen = size_of::<Control>();
         }
         // SAFETY: every header leads to memory of this inbox, and it is borrowed mutably.
         let count = unsafe {
@@ -72,7 +108,43 @@ impl Inbox {
             )
         };
         self.filled = usize::try_from(count).unwrap_or(0);
-        self.filled
+        self.parts.clear();
+        for message in 0..self.filled {
+            self.part(message);
+        }
+        self.parts.len()
+    }
+
+    /// Notes the datagrams of a message.
+    fn part(&mut self, message: usize) {
+        let base = message * DATAGRAM;
+        let end = base + self.headers[message].msg_len as usize;
+        let step = self.datagram_len(message).unwrap_or(DATAGRAM);
+        let mut start = base;
+        loop {
+            let next = end.min(start + step);
+            self.parts.push(Part {
+                message,
+                start,
+                end: next,
+            });
+            start = next;
+            if start >= end {
+                break;
+            }
+        }
+    }
+
+    /// Octets of each datagram of a message that was merged.
+    fn datagram_len(&self, message: usize) -> Option<usize> {
+        if self.headers[message].msg_hdr.msg_controllen < size_of::<libc::cmsghdr>() + 4 {
+            return None;
+        }
+        let control = &self.controls[message];
+        let header = &control.header;
+        let told = (header.cmsg_level, header.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO);
+        let len = usize::try_from(control.len).ok();
+        len.filter(|len| told && *len > 0)
     }
 
     /// Whether the last call left nothing behind, as far as it can tell.
@@ -82,11 +154,25 @@ impl Inbox {
 
     /// A datagram of the last batch, and who sent it.
     pub(crate) fn datagram(&self, index: usize) -> Option<(Address, &[u8])> {
-        let header = self.headers.get(..self.filled)?.get(index)?;
-        let len = usize::try_from(header.msg_len).ok()?;
-        let start = index.checked_mul(DATAGRAM)?;
-        let octets = self.octets.get(start..start.checked_add(len)?)?;
-        Some((*self.addresses.get(index)?, octets))
+        let part = self.parts.get(index)?;
+        let octets = self.octets.get(part.start..part.end)?;
+        Some((*self.addresses.get(part.message)?, octets))
+    }
+}
+
+/// Has the kernel hand over datagrams of one sender and length merged, where it can.
+pub(crate) fn take_merged(socket: BorrowedFd<'_>) {
+    let on: libc::c_int = 1;
+    // SAFETY: value and length are those of one object. Where there is no such option datagrams
+    // come one by one.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            libc::UDP_GRO,
+            (&raw const on).cast(),
+            octets_of::<libc::c_int>(),
+        );
     }
 }
 

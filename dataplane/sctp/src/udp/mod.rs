@@ -10,7 +10,7 @@ mod outbox;
 mod route;
 
 pub(crate) use address::Address;
-pub(crate) use inbox::Inbox;
+pub(crate) use inbox::{Inbox, take_merged};
 pub(crate) use outbox::{Outbox, Sent};
 pub(crate) use route::route_mtu;
 

@@ -6,7 +6,7 @@ use crate::checksum::HEADER_OCTETS;
 use crate::llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 use crate::roster::{Roster, State, Token};
 use crate::settings::Settings;
-use crate::udp::{Address, Inbox, route_mtu};
+use crate::udp::{Address, Inbox, route_mtu, take_merged};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -117,6 +117,7 @@ impl Usrsctp {
         socket
             .set_nonblocking(true)
             .map_err(|source| os("fcntl", source))?;
+        take_merged(socket.as_fd());
         let granted = widen(&socket).map_err(|source| os("setsockopt", source))?;
         // The kernel counts its own overhead too: a peer that fills half of it loses nothing.
         let holds = u32::try_from(granted / 2).unwrap_or(u32::MAX);

@@ -26,7 +26,8 @@ pub enum Function {
     EnhancedInitiate = 5,
     /// Grants a session that was asked for in that way, with the word.
     EnhancedAccept = 6,
-    /// The upper layer does not want it because of the word.
+    /// The upper layer does not want a session that was asked for in that way. It has no word
+    /// (RFC 6581 section 7).
     EnhancedReject = 7,
 }
 

@@ -267,7 +267,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Answers a request with Reject, at the upper layer's word, or with Terminate.
+    /// Answers a request with Reject, at the upper layer's word, or with Terminate. An enhanced
+    /// request is answered with enhanced function codes only, and a plain one with plain (RFC
+    /// 6581 sections 7 and 10); there is one Terminate for both.
     pub(super) fn refuse(
         &mut self,
         private_data: Option<&[u8]>,
@@ -276,7 +278,11 @@ impl Stream {
         self.allow_answer(Step::Refuse)?;
         let message = match private_data {
             Some(data) => {
-                Message::new(Function::Reject, None, data).map_err(|_| Misstep::PrivateData)?
+                let function = match self.word {
+                    Some(_) => Function::EnhancedReject,
+                    None => Function::Reject,
+                };
+                Message::new(function, None, data).map_err(|_| Misstep::PrivateData)?
             }
             None => Message::terminate(),
         };

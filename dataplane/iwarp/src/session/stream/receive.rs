@@ -310,7 +310,10 @@ impl Stream {
         control: &Control<'_>,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Blame> {
-        if !self.answers(ssn) {
+        // A plain Reject may also turn down an enhanced request: section 7 of RFC 6581 wants the
+        // enhanced one only where a plain request would have been accepted.
+        let unasked = control.function == Function::EnhancedReject && self.word.is_none();
+        if !self.answers(ssn) || unasked {
             return Err(Reject::ControlSequence.into());
         }
         if self.phase == Phase::Initiating {

@@ -208,7 +208,9 @@ fn section_6_3_rejected_session() {
     );
     pair.b.reject(S, b"no");
     assert_eq!(pair.b.heard(), [Told::Ended(End::Local)]);
-    pair.exchange();
+    let sent = out(&mut pair.b);
+    assert_eq!(sent, [control(0, 7, b"no")], "enhanced, as the request");
+    pair.a.receive(&sent[0]);
     let told = [Told::Rejected(b"no".to_vec()), Told::Ended(End::Rejected)];
     assert_eq!(pair.a.heard(), told);
     // Each side has sent its one message.
@@ -216,6 +218,36 @@ fn section_6_3_rejected_session() {
         assert_eq!(side.association.counts().chunks_out, 1);
         side.association.dry();
         assert_eq!(side.phase(), Phase::Idle);
+    }
+}
+
+/// RFC 6581 sections 7 and 10: the answer is of the request's kind.
+#[test]
+fn section_10_of_rfc_6581_which_reject_goes_with_which_request() {
+    let mut side = Side::new(1, 1);
+    side.receive(&control(0, 1, b""));
+    side.reject(S, b"no");
+    assert_eq!(out(&mut side), [control(0, 3, b"no")]);
+    let cases = [
+        (true, 7, End::Rejected),
+        (true, 3, End::Rejected),
+        (false, 3, End::Rejected),
+        (false, 7, End::Reject(Reject::ControlSequence)),
+    ];
+    for (enhanced, function, end) in cases {
+        let mut side = Side::new(1, 1);
+        side.bind(S);
+        side.association.initiate(S, b"", enhanced).unwrap();
+        side.pump();
+        side.receive(&control(0, function, b"no"));
+        let heard = side.heard();
+        assert_eq!(
+            heard.last(),
+            Some(&Told::Ended(end)),
+            "{enhanced} {function}"
+        );
+        let told = heard.contains(&Told::Rejected(b"no".to_vec()));
+        assert_eq!(told, end == End::Rejected, "{enhanced} {function}");
     }
 }
 

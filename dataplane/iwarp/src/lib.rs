@@ -107,6 +107,9 @@
 //! ([`StagTable::close_all`]) when a session has ended, before the memory is used for anything
 //! else. Octets that are not in the arena are copied there first: a message here is of spans. Only
 //! the end that opened the association begins sessions on it: Initiates that cross end both.
+//! A peer need not answer a Terminate with its own, and then the stream is not this side's to use
+//! again: when no stream is idle and [`Association::unanswered`] is not zero, the layer above lets
+//! the sessions that are left come to their ends, the association too, and opens another.
 //! A peer that turns an enhanced request away may be asked again without the word.
 //!
 //! Start reading in `session/phase.rs`, then `session/stream/receive.rs`, then

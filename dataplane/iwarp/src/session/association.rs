@@ -178,6 +178,15 @@ impl Association {
         self.streams.iter().find(idle).map(|stream| stream.id)
     }
 
+    /// How many streams this side has ended a session on, with every chunk acknowledged, and the
+    /// peer has not. It need not (RFC 5043 section 6.2), so this side may never have them back:
+    /// see the crate's essay. Looks at all streams.
+    #[must_use]
+    pub fn unanswered(&self) -> usize {
+        let unanswered = |it: &&Stream| it.is_unanswered();
+        self.streams.iter().filter(unanswered).count()
+    }
+
     fn stream(&mut self, id: StreamId) -> Result<&mut Stream, Misstep> {
         self.streams
             .get_mut(usize::from(id.0))

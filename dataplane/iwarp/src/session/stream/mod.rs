@@ -12,9 +12,16 @@
 //!
 //! Either side ends with a Terminate, and this side answers the peer's with its own, so that both
 //! know which chunk was the other's last. A stream is [`Phase::Idle`] again, and can carry another
-//! session, when the peer's last chunk has had its turn and nothing of ours is unacknowledged. A
-//! peer may be content with our Terminate and send none: then the stream waits in
-//! [`Phase::Closing`], and it is the peer's to begin the next session.
+//! session, when the peer's last chunk has had its turn and nothing of ours is unacknowledged.
+//!
+//! A peer may be content with our Terminate and send none (section 6.2). Then nothing says which
+//! chunk was its last: all of ours may have arrived long ago while segments of the peer's wait
+//! behind a full window or are sent again. A session begun then would take them for its own, by
+//! numbers that fit, and section 6.6 forbids it. So the stream waits in [`Phase::Closing`]: the
+//! peer, which knows, can begin the next session on it, and this side cannot. Such streams are
+//! counted ([`Association::unanswered`]) and come back with another association.
+//!
+//! [`Association::unanswered`]: crate::Association::unanswered
 
 mod receive;
 mod transmit;
@@ -373,6 +380,11 @@ impl Stream {
     /// Nothing of ours is to be sent but segments.
     fn owes_nothing(&self) -> bool {
         self.owed.is_none() && self.report.is_none() && !self.terminate
+    }
+
+    /// Over here, and the peer has all of it: only what the peer may say brings the stream back.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.phase == Phase::Closing && self.owes_nothing() && self.unproven == 0
     }
 
     /// Looks whether all of ours has arrived.

@@ -114,8 +114,10 @@ fn section_6_6_streams_are_not_reused_while_chunks_may_be_outstanding() {
     assert_eq!(reuse(&mut pair.b), Err(Misstep::Sequence(Phase::Closed)));
     pair.b.association.dry();
     assert_eq!(pair.b.phase(), Phase::Idle);
+    assert_eq!(pair.a.association.unanswered(), 1);
     pair.a.receive(&answer[0]);
     assert_eq!(pair.a.phase(), Phase::Idle);
+    assert_eq!(pair.a.association.unanswered(), 0);
     // Its endpoint is of the session before.
     assert_eq!(pair.a.association.idle_stream(), Some(StreamId(1)));
     pair.a.association.unbind(S).unwrap();
@@ -131,6 +133,11 @@ fn section_6_6_late_chunks_are_dropped() {
     let before = pair.b.ram.at(span(0x8000, 8)).to_vec();
     pair.b.end(S);
     pair.b.pump();
+    assert_eq!(pair.b.association.unanswered(), 0, "not before it is there");
+    pair.b.association.dry();
+    assert_eq!(pair.b.association.unanswered(), 1);
+    let reuse = pair.b.association.initiate(S, b"", true);
+    assert_eq!(reuse, Err(Misstep::Sequence(Phase::Closing)));
     pair.b.told.clear();
     pair.b.receive(&untagged(1, 3, true, (0, 1, 0), b"late"));
     assert_eq!(pair.b.heard(), []);
@@ -138,6 +145,7 @@ fn section_6_6_late_chunks_are_dropped() {
     assert_eq!(pair.b.association.counts().dropped, 1);
     pair.b.association.unbind(S).unwrap();
     pair.b.receive(&control(0, 1, b"again"));
+    assert_eq!(pair.b.association.unanswered(), 0);
     assert_eq!(pair.b.heard(), [Told::Requested(b"again".to_vec(), None)]);
 }
 

@@ -300,6 +300,25 @@ fn a_lost_fabric_closes_both_tcp_connections() {
     });
 }
 
+/// V2-09: the client is back at once, and must not be before it is known that version one is to be
+/// spoken for it.
+#[test]
+fn a_client_whose_peer_never_said_its_version_is_shown_out_with_the_session() {
+    let mut all = Gateways::new();
+    assert_eq!(all.pair.client.conn.version(), None);
+    all.pair.world.cut();
+    all.closed();
+    assert!(all.pair.client.conn.broke_while_offering());
+    all.client.pump();
+    assert!(!all.client.ended, "nobody has taken the session yet");
+    let Gateways {
+        pair, mut client, ..
+    } = all;
+    drop(pair);
+    client.pump();
+    assert!(client.ended);
+}
+
 #[test]
 fn a_lost_fabric_at_any_point_leaves_nothing() {
     for turns in 0..12 {

@@ -16,8 +16,9 @@
 //! A client that leaves has its Calls cancelled, but their memory is the peer's to write until
 //! the engine says otherwise (RFC 8166 section 4.4.1), and is kept until then. When all are
 //! over, the RDMA connection ends; at the latest after [`LINGER`]. When the RDMA connection is
-//! lost, the TCP connection is closed: the client connects again and sends its calls again. A
-//! single Call that fails gets SYSTEM_ERR, so that its client does not wait for ever.
+//! lost, the TCP connection is closed: the client connects again and sends its calls again. Where
+//! the loss says that the peer knows version one alone (V2-09), it is closed with the session
+//! only, by who remembers that: the client must not be back before it is known. A single Call that fails gets SYSTEM_ERR, so that its client does not wait for ever.
 
 mod restore;
 mod room;
@@ -125,6 +126,9 @@ struct Watched {
 pub struct Back {
     /// The client; `None` once it has left or been closed.
     stream: Option<TcpStream>,
+    /// The same, of a connection that is over and whose client is not to know before this is
+    /// dropped.
+    parting: Option<TcpStream>,
     reader: RecordReader,
     writer: RecordWriter<Answer>,
     /// Of the reader's own count, what has been counted already.
@@ -144,6 +148,7 @@ impl Back {
     pub fn new(stream: TcpStream, settings: &BackSettings) -> Self {
         Self {
             stream: Some(stream),
+            parting: None,
             reader: RecordReader::new(CALL_HEAD_BYTES as usize, settings.call_bytes),
             writer: RecordWriter::new(usize::from(settings.slots) + SPARE_PLACES),
             copied: 0,
@@ -411,6 +416,9 @@ impl Upper for Back {
     }
 
     fn lost<'m>(&mut self, conn: &mut Connection, io: &mut impl Io<'m>, _: CloseReason) {
+        if conn.broke_while_offering() {
+            self.parting = self.stream.take();
+        }
         self.disconnect(conn, io);
     }
 

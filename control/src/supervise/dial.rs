@@ -1,11 +1,11 @@
 //! TCP clients of backs, and the RDMA connection each of them gets.
 
-use super::seated::{Coming, NoSeat, Owner, roomiest};
+use super::seated::{Coming, NoSeat, Owner, Seated, roomiest};
 use super::ways::Client;
 use super::{Supervisor, setup};
-use rpcrdma_engine::{Connection, Side};
+use rpcrdma_engine::{CloseReason, Connection, Side};
 use rpcrdma_fabric::connect::{ConnectionId, Fabric};
-use rpcrdma_lcore::{SeatOrder, Session};
+use rpcrdma_lcore::{Ending, SeatOrder, Session};
 use rpcrdma_upper::back::Back;
 use rpcrdma_upper::role::Role;
 use rpcrdma_wire::Version;
@@ -82,5 +82,44 @@ impl<F: Fabric> Supervisor<F> {
         for (core, seat) in self.sessions.overdue(now) {
             self.cores[core].tell(seat, SeatOrder::NegotiationTimedOut);
         }
+    }
+
+    /// What the end of a back's connection says of the version that its upstream speaks (V2-09).
+    pub(super) fn learn_version(
+        &mut self,
+        seated: &Seated,
+        ending: Ending,
+        connection: &Connection,
+        now: Instant,
+    ) {
+        let Owner::Back(index) = seated.owner else {
+            return;
+        };
+        let (back, party) = (&self.plan.backs[index], &seated.party);
+        if connection.version() == Some(Version::Two) {
+            self.remembered.version_two(party, now);
+        }
+        if !connection.broke_while_offering() {
+            return;
+        }
+        let most = back.transport.version_memory;
+        let (what, time) = match ending {
+            Ending::Closed(CloseReason::Version) if seated.gave_up => {
+                let time = self.remembered.silence(party, now, most);
+                ("did not answer version two in time", time)
+            }
+            Ending::Closed(CloseReason::Peer | CloseReason::Work(_)) => {
+                self.remembered.version_one(party, now, most);
+                ("ended the connection that offered version two", most)
+            }
+            // Our own doing, or an answer.
+            _ => return,
+        };
+        self.complaints.say(format_args!(
+            "back {}: {} {what}; speaking version one to it for {} s",
+            back.name,
+            back.upstream,
+            time.as_secs()
+        ));
     }
 }

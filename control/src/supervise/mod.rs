@@ -399,23 +399,11 @@ impl<F: Fabric> Supervisor<F> {
         let Some(seated) = self.sessions.remove(number) else {
             return;
         };
-        self.cores[seated.core].grants.give_back(seated.grant);
         let connection = &session.connection;
         self.remembered
             .suspect(&seated.party, connection.suspects(), now);
-        if let seated::Owner::Back(index) = seated.owner
-            && connection.broke_while_offering()
-            && let Some(back) = self.plan.backs.get(index)
-        {
-            self.complaints.say(format_args!(
-                "back {}: {} did not answer version two; speaking version one to it for {} s",
-                back.name,
-                back.upstream,
-                back.transport.version_memory.as_secs()
-            ));
-            let time = back.transport.version_memory;
-            self.remembered.version_one(&seated.party, now, time);
-        }
+        self.learn_version(&seated, ending, connection, now);
+        self.cores[seated.core].grants.give_back(seated.grant);
         debug!("connection {}: closed: {ending:?}", number.0);
     }
 }

@@ -87,6 +87,8 @@ pub(super) struct Seated {
     pub(super) stands: bool,
     /// The offer of version two must be answered by then.
     pub(super) negotiate_by: Option<Instant>,
+    /// It was not, and the lcore was told so.
+    pub(super) gave_up: bool,
 }
 
 impl Coming {
@@ -106,6 +108,7 @@ impl Coming {
             inline: Inline::new(self.engine.announced_bytes),
             stands: false,
             negotiate_by: None,
+            gave_up: false,
         }
     }
 }
@@ -186,6 +189,7 @@ impl Sessions {
         overdue
             .map(|seated| {
                 seated.negotiate_by = None;
+                seated.gave_up = true;
                 (seated.core, seated.seat)
             })
             .collect()

@@ -1,6 +1,6 @@
 //! What SCTP in UDP costs with nothing above it: the floor that RPC-over-RDMA on it stands on.
 //!
-//!     cargo run --release -p rpcrdma-sctp --example floor [ping|stream] [OCTETS] [COUNT] [MTU]
+//!     cargo run --release -p rpcrdma-sctp --example floor [ping|stream] [OCTETS] [COUNT] [MTU] [pieces]
 //!
 //! Two processes on the loopback. `ping` bounces one message and tells the median round trip;
 //! `stream` sends one way and tells octets a second. Both tell the processor time of a message at
@@ -23,13 +23,14 @@ fn main() -> Result<()> {
     let (octets, count) = (number(1, 1024)?, number(2, 100_000)?);
     let settings = Settings {
         path_mtu: u32::try_from(number(3, 65_535)?)?,
+        in_pieces: argument(4) == Some("pieces"),
         ..Settings::default()
     };
     if mode == "serve" {
-        return serve(settings, argument(4) == Some("echo"));
+        return serve(settings, argument(5) == Some("echo"));
     }
     let echo = mode == "ping";
-    let (child, server) = spawn(octets, count, settings.path_mtu, echo)?;
+    let (child, server) = spawn(&settings, echo)?;
     let _child = Killed(child);
     let mut end = Usrsctp::connector(([127, 0, 0, 1], 0).into(), settings)?;
     let id = associate(&mut end, server)?;
@@ -52,14 +53,14 @@ impl Drop for Killed {
     }
 }
 
-fn spawn(octets: usize, count: usize, mtu: u32, echo: bool) -> Result<(Child, SocketAddr)> {
+fn spawn(settings: &Settings, echo: bool) -> Result<(Child, SocketAddr)> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args([
-            "serve",
-            &octets.to_string(),
-            &count.to_string(),
-            &mtu.to_string(),
-        ])
+        .args(["serve", "0", "0", &settings.path_mtu.to_string()])
+        .arg(if settings.in_pieces {
+            "pieces"
+        } else {
+            "single"
+        })
         .arg(if echo { "echo" } else { "sink" })
         .stdout(Stdio::piped())
         .spawn()?;

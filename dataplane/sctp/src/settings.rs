@@ -24,6 +24,12 @@ pub struct Settings {
     pub sctp_port: u16,
     /// No packet is longer with all its headers, in octets, whatever the route allows.
     pub path_mtu: u32,
+    /// Packets of one length leave in pieces that the kernel cuts up (`UDP_SEGMENT`), which on an
+    /// Ethernet's MTU makes for twice the throughput. Off unless asked for: where a piece comes
+    /// to a kernel uncut, as it does on one machine, between containers and to some virtual
+    /// machines, and that kernel's own SCTP takes UDP, Linux (6.12, seen) panics. Peers that are
+    /// [`Usrsctp`](crate::Usrsctp) too are safe.
+    pub in_pieces: bool,
     /// Octets of an association's send buffer.
     pub send_bytes: u32,
     /// Octets a peer may have in flight to here: clamped to what the socket's buffer holds.
@@ -52,6 +58,7 @@ impl Default for Settings {
             indication: Some(ADAPTATION_DDP),
             sctp_port: NFS_RDMA_PORT,
             path_mtu: 65_535,
+            in_pieces: false,
             send_bytes: 2 << 20,
             receive_bytes: 2 << 20,
             attempts: 6,

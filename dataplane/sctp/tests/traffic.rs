@@ -85,12 +85,26 @@ fn they_do_in_packets_of_an_ethernet() {
     run(settings, 10_000, None);
 }
 
+#[test]
+fn they_do_in_pieces() {
+    if is_absent() {
+        return;
+    }
+    let settings = Settings {
+        path_mtu: 1500,
+        in_pieces: true,
+        ..Settings::default()
+    };
+    run(settings, 10_000, None);
+}
+
 fn relayed(lost: u32, seed: u64, path_mtu: u32) {
     if is_absent() {
         return;
     }
     let settings = Settings {
         path_mtu,
+        in_pieces: true,
         ..Settings::default()
     };
     let faults = Faults {

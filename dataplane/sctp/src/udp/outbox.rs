@@ -4,9 +4,10 @@
 //! is lost where the socket has no room: it is tried again at the next flush, and only what finds
 //! the outbox full is dropped, as a network would.
 //!
-//! Packets of one length to one peer, the last of which may be shorter, go as one piece that the
+//! On request, packets of one length to one peer, the last of which may be shorter, go as one piece that the
 //! kernel, or the network interface, cuts up (`UDP_SEGMENT`): a window's worth of full packets
-//! passes the UDP stack once and not forty times.
+//! passes the UDP stack once and not forty times. Why not always: see
+//! [`Settings::in_pieces`](crate::Settings::in_pieces).
 
 use super::inbox::{empty_header, last_errno};
 use super::{Address, DATAGRAM};
@@ -65,13 +66,13 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new() -> Outbox {
+    pub(crate) fn new(in_pieces: bool) -> Outbox {
         Outbox {
             octets: vec![0; ROOM].into_boxed_slice(),
             used: 0,
             entries: Vec::with_capacity(ENTRIES),
             head: 0,
-            in_pieces: true,
+            in_pieces,
             refused: 0,
         }
     }
@@ -219,8 +220,7 @@ mod tests {
         ];
         for (in_pieces, merged) in [(true, true), (true, false), (false, true), (false, false)] {
             let (from, one, two) = (bound(), bound(), bound());
-            let mut outbox = Outbox::new();
-            outbox.in_pieces = in_pieces;
+            let mut outbox = Outbox::new(in_pieces);
             for (at, len) in lengths.iter().enumerate() {
                 for to in [&one, &one, &two] {
                     let to = to.local_addr().expect("bound").into();

@@ -55,7 +55,7 @@ impl Stack {
             return Err(failed("usrsctp_socket"));
         };
         let desk = Box::new(Desk {
-            outbox: Outbox::new(),
+            outbox: Outbox::new(settings.in_pieces),
             parcels: VecDeque::with_capacity(256),
             paths: Paths::default(),
             visitor: None,

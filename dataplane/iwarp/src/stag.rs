@@ -99,9 +99,6 @@ struct Entry {
     memory: Span,
 }
 
-/// 2^24 entries leave 8 random bits; more would make guessing too easy.
-const MOST_ENTRIES: u32 = 1 << 24;
-
 /// The tagged buffers of one lcore.
 #[derive(Debug)]
 pub struct StagTable {
@@ -112,11 +109,17 @@ pub struct StagTable {
 }
 
 impl StagTable {
-    /// A table of `entries` (1 to 2^24), and where its random bits come from: a generator seeded
+    /// Most entries of a table. Its index takes 16 bits of an STag then, and 16 are random; all
+    /// entries together are one in 65536 of the range (RFC 5040 section 8.1.1, rule 8). A guess
+    /// that is wrong ends the guesser's session, and one that is right names a buffer that was
+    /// opened for the guesser anyway, or is refused like the others.
+    pub const MOST: u32 = 1 << 16;
+
+    /// A table of `entries` (1 to [`StagTable::MOST`]), and where its random bits come from: a generator seeded
     /// by the system, but for tests.
     #[must_use]
     pub fn new(entries: u32, random: StdRng) -> StagTable {
-        let entries = entries.clamp(1, MOST_ENTRIES);
+        let entries = entries.clamp(1, StagTable::MOST);
         StagTable {
             entries: vec![Entry::default(); entries as usize].into_boxed_slice(),
             free: (0..entries).rev().collect(),
@@ -255,7 +258,7 @@ impl StagTable {
             return Err(Denied);
         }
         entry.state = State::Free;
-        // Its numbers come from the table itself, which is at most 2^24 long.
+        // Its numbers come from the table itself, which is no longer than that.
         self.free.push(u32::try_from(index).unwrap_or(u32::MAX));
         Ok(())
     }

@@ -71,6 +71,24 @@ fn section_6_1_1_of_rfc_5042_stags_are_hard_to_predict() {
     assert!(bases.len() >= 999);
 }
 
+/// Of one buffer, and with the longest table: half of the bits stay random.
+#[test]
+fn section_8_1_1_of_rfc_5040_rule_8_stags_are_sparse() {
+    let mut table = table(u32::MAX);
+    assert_eq!(table.free(), 1 << 16);
+    let keys: HashSet<u32> = (0..1000)
+        .map(|_| {
+            let segment = open(&mut table, Access::Read);
+            let stag = Stag::from(segment.handle);
+            table.close(MINE.owner, stag).unwrap();
+            assert_eq!(table.index(stag), 0, "the entry that was last let go of");
+            stag.0 >> 16
+        })
+        .collect();
+    // A thousand of 65536 drawn at random: some eight come twice.
+    assert!(keys.len() > 950, "{}", keys.len());
+}
+
 #[test]
 fn rights_are_one_way() {
     let mut table = table(4);

@@ -76,7 +76,7 @@ const TRANSFER_BYTES: u32 = 1 << 30;
 /// Deepest queue of a queue pair, and most queue pairs and windows of a port.
 const DEPTH_MAX: u32 = 1 << 15;
 const PAIRS_MAX: u32 = 1 << 16;
-const WINDOWS_MAX: u32 = 1 << 20;
+const WINDOWS_MAX: u32 = StagTable::MOST;
 /// All of a port's memory is one protection domain; an exposure is one stream's, which is narrower.
 const DOMAIN: Domain = Domain(1);
 

@@ -76,7 +76,7 @@ impl fmt::Display for Place {
 
 impl Place {
     /// The place of the octet at `offset`.
-    fn of(text: &str, offset: usize) -> Place {
+    pub(crate) fn of(text: &str, offset: usize) -> Place {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let lines = before.bytes().filter(|&b| b == b'\n').count();

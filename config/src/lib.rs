@@ -41,6 +41,7 @@ mod resolve;
 mod schema;
 mod section;
 mod syntax;
+mod text;
 mod words;
 
 pub use embedded::{EMBEDDED, embedded};

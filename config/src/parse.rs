@@ -2,56 +2,25 @@
 
 use crate::Machine;
 use crate::check;
-use crate::error::{Error, Problem, Problems};
+use crate::error::{Error, Problems};
 use crate::file::File;
 use crate::plan::Plan;
 use crate::resolve;
 use crate::schema;
 use crate::section::Section;
 use crate::syntax;
+use crate::text;
 use std::path::Path;
 use toml::de::DeTable;
-
-/// The longest file that is read, in octets.
-const FILE_MAX: u64 = 1 << 20;
 
 /// Reads and checks a file.
 ///
 /// # Errors
-/// As [`parse`]; and a single problem without a place when the file cannot be read.
+/// As [`parse`]; and a single problem when there is no text to be had: the file cannot be read, is
+/// no regular file, is too long, or is not UTF-8.
 pub fn load(path: &Path, machine: &Machine) -> Result<Plan, Error> {
-    let file = path.display().to_string();
-    let text = read(path).map_err(|what| {
-        let remedy = "give the path of a TOML file that this user may read".to_owned();
-        let (key, value) = (String::new(), String::new());
-        let problem = Problem {
-            place: None,
-            key,
-            value,
-            what,
-            remedy,
-        };
-        Error {
-            file: file.clone(),
-            problems: vec![problem],
-        }
-    })?;
-    parse(&file, &text, machine)
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    use std::io::Read;
-    let failed = |error: std::io::Error| format!("cannot be read: {error}");
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let length = file
-        .take(FILE_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(failed)?;
-    if length as u64 > FILE_MAX {
-        return Err(format!("is longer than {FILE_MAX} octets"));
-    }
-    Ok(text)
+    let text = text::read(path)?;
+    parse(&path.display().to_string(), &text, machine)
 }
 
 /// Checks a text and makes the plan of it. `file` is its name in messages.

@@ -61,6 +61,12 @@ pub fn start(level: Option<LevelFilter>) -> Lines {
     Lines(guard)
 }
 
+/// The command line says how much is logged, whatever the configuration does.
+#[must_use]
+pub fn is_fixed() -> bool {
+    FILTER.get().is_none()
+}
+
 /// Logs what the configuration says from now on, unless the command line did.
 pub fn follow(level: Log) {
     let level = match level {

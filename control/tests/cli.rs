@@ -5,6 +5,7 @@ mod support;
 
 use rpcrdmad::status::{Document, Role, State};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -468,6 +469,43 @@ fn sighup_has_the_file_read_again() {
         !log.contains("draining"),
         "logged as little as it says:\n{log}"
     );
+}
+
+/// A pipe where its file was does not hold it up, and neither do calls to end it.
+#[test]
+fn sighup_with_a_pipe_for_a_file_is_refused() {
+    let server = Server::new();
+    let running = Running::start(&gateways(server.address()));
+    let file = running.file();
+    std::fs::remove_file(&file).expect("its file");
+    mkfifoat(CWD, &file, Mode::RUSR | Mode::WUSR).expect("a pipe");
+    kill_process(running.pid(), Signal::HUP).expect("it runs");
+    let problem = until("a refusal", || running.status()?.reloads.last_refusal);
+    assert!(problem.contains(": is not a regular file; "), "{problem}");
+    running.terminate();
+    assert_eq!(running.end().status.code(), Some(0));
+}
+
+/// What the command line fixes does not change, nor is it said to.
+#[test]
+fn sighup_changes_no_more_than_it_says() {
+    let server = Server::new();
+    let right = gateways(server.address());
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let file = scratch.path().join("appliance.toml");
+    std::fs::write(&file, &right).expect("a file");
+    let options = ["--log", "info", "--config", path(&file)];
+    let running = Running::with(scratch, &options);
+    let noisy = right.replace("[runtime]\n", "[runtime]\nlog = 'debug'\n");
+    assert_eq!(running.reread(&noisy).reloads.taken, 1);
+    let larger = noisy.replace("= 32", "= 64");
+    assert_eq!(running.reread(&larger).reloads.taken, 2);
+    running.terminate();
+    let said = running.end();
+    let log = text(&said.stderr);
+    assert!(!log.contains("runtime.log"), "{log}");
+    let nothing = log.matches("nothing changes").count();
+    assert_eq!(nothing, 1, "the first time alone:\n{log}");
 }
 
 /// Without a file it serves a scratch directory, says how to reach it, and removes it at the end.

@@ -5,9 +5,10 @@
 mod support;
 
 use rpcrdma_config::Plan;
-use rpcrdmad::status::Document;
+use rpcrdmad::status::{Document, Reloads};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use support::appliance::{Appliance, plan};
@@ -359,4 +360,42 @@ fn whoever_is_not_allowed_any_more_comes_in_no_more() {
     read_and_write(&mut again[0], 10);
     drop((clients, again));
     scene.appliance.end();
+}
+
+/// Whoever reads the file may hang: the appliance goes on, and ends when told to.
+#[test]
+fn a_file_that_cannot_be_read_holds_up_nothing() {
+    let backend = Backend::new();
+    let started = plan(&configuration(backend.address, SMALL, ""));
+    let (begun, begins) = channel();
+    let (end, ends) = channel::<()>();
+    let reread = Box::new(move || {
+        begun.send(()).expect("the test waits for it");
+        // Until the test is over.
+        let _ = ends.recv();
+        Err("it is over".to_owned())
+    });
+    let appliance = Appliance::rereading(started, reread);
+    appliance.reload();
+    begins.recv().expect("it is being read");
+    appliance.reload();
+    let mut client = Stream::to(appliance.back());
+    read_and_write(&mut client, 10);
+    assert_eq!(appliance.state().0.reloads, Reloads::default());
+    client.close();
+    appliance.end();
+    drop(end);
+}
+
+/// Where there is no file there is nothing to refuse.
+#[test]
+fn without_a_file_nothing_is_read() {
+    let backend = Backend::new();
+    let appliance = Appliance::start(&configuration(backend.address, SMALL, ""));
+    appliance.reload();
+    // Of a turn of the control loop that began behind that, the last one at least.
+    for _ in 0..2 {
+        assert_eq!(appliance.state().0.reloads, Reloads::default());
+    }
+    appliance.end();
 }

@@ -107,7 +107,9 @@ pub(crate) static VERSION_MEMORY: Key = integer(
     (0, 86_400),
     600,
     "seconds",
-    "How long an upstream is remembered to know version one alone.",
+    "How long an upstream that ended a connection in place of an answer to version two is \
+     remembered to know version one alone. One that did not answer in time is, at first, for 10 s, \
+     and for twice as long each time that it does so again.",
 );
 pub(crate) static UNBOUND_REPLY: Key = integer(
     "unbound_reply_bytes",

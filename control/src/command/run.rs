@@ -12,7 +12,7 @@ use crate::signals::Signals;
 use crate::status::StatusSocket;
 use crate::supervise::{Board, Handle, Reread, Supervisor};
 use anyhow::{Context, Result, bail};
-use rpcrdma_config::plan::Fabric;
+use rpcrdma_config::plan::{Fabric, Log};
 use rpcrdma_config::{Machine, Plan, load};
 use rpcrdma_fabric::connect;
 use rpcrdma_memory::MemoryFabric;
@@ -71,7 +71,7 @@ impl Parts<'_> {
     fn run<F: connect::Fabric>(self, fabric: F) -> Result<ExitCode> {
         let (options, plan) = (self.options, self.plan);
         let mut supervisor = Supervisor::start(plan.clone(), fabric)?;
-        if let Some(reread) = reread(options, self.machine) {
+        if let Some(reread) = reread(options, self.machine, plan.runtime.log) {
             supervisor = supervisor.with_reread(reread);
         }
         let doors = doors(plan, &supervisor.back_addresses());
@@ -132,12 +132,15 @@ fn place_socket(options: &Run, plan: &mut Plan) {
 }
 
 /// Reads the file again, where there is one, for the machine as it was at start.
-fn reread(options: &Run, machine: &Machine) -> Option<Reread> {
+fn reread(options: &Run, machine: &Machine, log: Log) -> Option<Reread> {
     let file = options.config.clone()?;
     let (options, machine) = (options.clone(), machine.clone());
     Some(Box::new(move || {
         let mut plan = load(&file, &machine).map_err(|error| error.to_string())?;
         place_socket(&options, &mut plan);
+        if logging::is_fixed() {
+            plan.runtime.log = log;
+        }
         Ok(plan)
     }))
 }

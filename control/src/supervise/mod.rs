@@ -17,7 +17,7 @@
 //!
 //! # Another configuration
 //!
-//! On SIGHUP the file is read again, and what can change without a restart does. Connections
+//! On SIGHUP the file is read again, by another thread, and what can change without a restart does. Connections
 //! that stand are told of another inline size by the property messages of version two.
 //!
 //! # The end
@@ -38,6 +38,7 @@ mod placement;
 mod policy;
 mod reload;
 mod remembered;
+mod reread;
 mod revive;
 mod seated;
 mod setup;
@@ -45,7 +46,7 @@ mod survey;
 mod ways;
 
 pub use board::Board;
-pub use reload::Reread;
+pub use reread::Reread;
 
 use crate::backend::{Connector, Limits as ConnectorLimits};
 use crate::export::Export;
@@ -232,6 +233,7 @@ impl<F: Fabric> Supervisor<F> {
             if reload && !self.ending.has_begun() {
                 self.reload(now);
             }
+            self.take_reload(now);
             if self.surveyor.board().wants_drain() {
                 self.ending.asked(now);
             }
@@ -268,6 +270,7 @@ impl<F: Fabric> Supervisor<F> {
             self.sessions.deadline(),
             self.resizing,
             self.ending.deadline(),
+            self.reloading.deadline(),
             self.revival.deadline().filter(|_| !self.ending.has_begun()),
             self.doors.tcp.as_ref().and_then(Listeners::deadline),
         ];

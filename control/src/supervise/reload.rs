@@ -1,6 +1,7 @@
 //! The configuration, read again.
 
 use super::Supervisor;
+use super::reread::{Asked, PATIENCE, Reader, Reread};
 use crate::status::Reloads;
 use crate::{logging, notify};
 use rpcrdma_config::Plan;
@@ -9,14 +10,10 @@ use rpcrdma_fabric::connect::Fabric;
 use std::time::Instant;
 use tracing::{error, info, warn};
 
-/// Reads the configuration again: a plan that was checked whole, or all that is wrong, one line
-/// each.
-pub type Reread = Box<dyn Fn() -> Result<Plan, String> + Send>;
-
 /// What a plan that is read again is measured against, and what came of those before it.
 pub(super) struct Reloading {
     pub(super) made: Made,
-    reread: Option<Reread>,
+    reader: Reader,
     told: Reloads,
 }
 
@@ -24,9 +21,14 @@ impl Reloading {
     pub(super) fn new(made: Made) -> Self {
         Self {
             made,
-            reread: None,
+            reader: Reader::without(),
             told: Reloads::default(),
         }
+    }
+
+    /// When something is to be done about a reader.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.reader.deadline()
     }
 }
 
@@ -35,21 +37,52 @@ impl<F: Fabric> Supervisor<F> {
     /// and SIGHUP. Without, those change nothing.
     #[must_use]
     pub fn with_reread(mut self, reread: Reread) -> Self {
-        self.reloading.reread = Some(reread);
+        self.reloading.reader = Reader::of(reread, PATIENCE);
         self
     }
 
-    /// Reads the configuration again, and takes of it what can change while this runs.
+    /// Has the configuration read again.
     pub(super) fn reload(&mut self, now: Instant) {
-        notify::reloading();
-        let read = match &self.reloading.reread {
-            None => Err("there is no configuration file to read again".to_owned()),
-            Some(reread) => reread(),
+        match self.reloading.reader.ask(&self.bell, now) {
+            Asked::Begun => notify::reloading(),
+            Asked::Later => {}
+            Asked::Nothing => {
+                notify::reloading();
+                warn!("there is no configuration file to read again: nothing changes");
+                notify::ready("serving");
+            }
+            Asked::Stuck => self.refuse_now("who was to read it before still tries to"),
+            Asked::NoThread => self.refuse_now("there is no thread to read it"),
+        }
+    }
+
+    /// Takes of what was read what can change while this runs.
+    pub(super) fn take_reload(&mut self, now: Instant) {
+        let Some((read, again)) = self.reloading.reader.take(now) else {
+            return;
         };
+        if self.ending.has_begun() {
+            return;
+        }
         match read {
             Ok(new) => self.take_plan(&new, now),
             Err(problems) => self.refuse_plan(&problems),
         }
+        self.reloaded();
+        if again {
+            self.reload(now);
+        }
+    }
+
+    /// Nothing was read.
+    fn refuse_now(&mut self, reason: &str) {
+        notify::reloading();
+        self.refuse_plan(reason);
+        self.reloaded();
+    }
+
+    /// Tells what came of it.
+    fn reloaded(&mut self) {
         self.surveyor.reloaded(self.reloading.told.clone());
         notify::ready("serving");
     }
@@ -61,12 +94,16 @@ impl<F: Fabric> Supervisor<F> {
         let told = &mut self.reloading.told;
         told.taken += 1;
         told.last_refusal = None;
-        match changed.as_slice() {
-            [] => info!("configuration read again: nothing changes"),
-            changed => info!("configuration read again: {}", changed.join("; ")),
+        if !changed.is_empty() {
+            info!("configuration read again: {}", changed.join("; "));
+        } else if restart.is_empty() {
+            info!("configuration read again: nothing changes");
         }
         if !restart.is_empty() {
-            warn!("takes a restart: {}", restart.join("; "));
+            warn!(
+                "configuration read again: takes a restart: {}",
+                restart.join("; ")
+            );
         }
         told.restart = restart;
         logging::follow(self.plan.runtime.log);

@@ -102,7 +102,12 @@ impl Outbox {
     /// Gives the kernel what it takes.
     pub(crate) fn flush(&mut self, socket: BorrowedFd<'_>) -> Sent {
         while self.head < self.entries.len() {
-            match self.send_batch(socket) {
+            let sent = match self.entries.len() - self.head {
+                1 => self.send_batch::<1>(socket),
+                2..=8 => self.send_batch::<8>(socket),
+                _ => self.send_batch::<BATCH>(socket),
+            };
+            match sent {
                 0 => match last_errno() {
                     libc::EINTR => {}
                     libc::EAGAIN | libc::ENOBUFS => return Sent::Part,
@@ -145,15 +150,16 @@ impl Outbox {
         count
     }
 
-    /// How many datagrams of the next batch the kernel took; with none, errno says why.
-    fn send_batch(&mut self, socket: BorrowedFd<'_>) -> usize {
+    /// How many datagrams of the next batch the kernel took; with none, errno says why. A batch
+    /// is of up to `N` pieces: what is set up for a single packet is not set up 64 times.
+    fn send_batch<const N: usize>(&mut self, socket: BorrowedFd<'_>) -> usize {
         let mut vectors = [iovec {
             iov_base: ptr::null_mut(),
             iov_len: 0,
-        }; BATCH];
-        let mut headers: [mmsghdr; BATCH] = [empty_header(); BATCH];
-        let mut cuts = [CUT; BATCH];
-        let mut pieces = [0_usize; BATCH];
+        }; N];
+        let mut headers: [mmsghdr; N] = [empty_header(); N];
+        let mut cuts = [CUT; N];
+        let mut pieces = [0_usize; N];
         let (mut count, mut next): (libc::c_uint, usize) = (0, self.head);
         let slots = vectors.iter_mut().zip(&mut headers).zip(&mut cuts);
         for (((vector, header), cut), piece) in slots.zip(&mut pieces) {

@@ -263,7 +263,7 @@ pub trait Fabric {
 ///
 /// # Errors
 ///
-/// A port cannot be opened.
+/// No device may serve it of those on which a port can be opened, and on one of them none can.
 pub fn device_of<F: Fabric>(
     fabric: &mut F,
     connection: ConnectionId,
@@ -272,6 +272,7 @@ pub fn device_of<F: Fabric>(
     if names.len() == 1 {
         return Ok(names.pop());
     }
+    let mut failed = Ok(None);
     for name in names {
         // Without memory for the question there is none for an answer to be of use.
         let Ok(arena) = Arena::map(ASKED_BYTES, Hugepages::Off) else {
@@ -286,12 +287,14 @@ pub fn device_of<F: Fabric>(
             windows: 1,
             message_bytes: 4096,
         };
-        let (id, _port) = fabric.open_port(Arc::new(arena), &wanted)?;
-        if fabric.may_serve(connection, id) {
-            return Ok(wanted.device);
+        match fabric.open_port(Arc::new(arena), &wanted) {
+            Ok((id, _port)) if fabric.may_serve(connection, id) => return Ok(wanted.device),
+            Ok(_) => {}
+            // The first error is the one that is told.
+            Err(error) => failed = failed.and(Err(error)),
         }
     }
-    Ok(None)
+    failed
 }
 
 /// Waits for the next thing that happens, until `deadline` at the latest: for callers that have

@@ -107,8 +107,8 @@ impl<F: Fabric> Bed<F> {
         SocketAddr::new(self.ip, 0).to_string()
     }
 
-    /// Polls both sides, and waits a little where there is nothing.
-    fn turn(&mut self) {
+    /// Polls both sides.
+    pub fn look(&mut self) {
         let mut reaped = [Completion {
             token: Token(0),
             id: WorkId(0),
@@ -117,9 +117,14 @@ impl<F: Fabric> Bed<F> {
         self.port.ring();
         let count = self.port.reap(&mut reaped);
         self.completions.extend(&reaped[..count]);
-        let event = self.fabric.poll();
-        if count > 0 || event.is_some() {
-            self.events.extend(event);
+        self.events.extend(self.fabric.poll());
+    }
+
+    /// Polls both sides, and waits a little where there is nothing.
+    fn turn(&mut self) {
+        let before = (self.completions.len(), self.events.len());
+        self.look();
+        if (self.completions.len(), self.events.len()) != before {
             return;
         }
         if self.port.arm() {

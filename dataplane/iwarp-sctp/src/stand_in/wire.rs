@@ -59,6 +59,13 @@ impl Wire {
         self.mailbox.address
     }
 
+    /// Aborts every association.
+    pub fn abort_all(&mut self) {
+        for id in self.ids() {
+            self.abort(id);
+        }
+    }
+
     fn take_place(&mut self, state: State) -> Option<AssociationId> {
         let free = |place: &Place| matches!(place.state, State::Free);
         let place = match self.places.iter().position(free) {

@@ -1,6 +1,6 @@
 //! libusrsctp, loaded at run time.
 //!
-//! [`Copy`] is the library with state of its own: associations, timers, configuration and locks
+//! [`struct@Copy`] is the library with state of its own: associations, timers, configuration and locks
 //! are global variables of it, so whoever wants an SCTP that nobody else touches takes a copy.
 //! Types and constants have the names of `usrsctp.h`.
 //!

@@ -1,7 +1,7 @@
 //! Whole Calls of every workload over this fabric, on SCTP that stands in for SCTP.
 
 use rpcrdma_iwarp_sctp::stand_in::{Hub, Manner};
-use rpcrdma_iwarp_sctp::{InUdp, IwarpFabric, Settings};
+use rpcrdma_iwarp_sctp::{IwarpFabric, Settings};
 use rpcrdma_perf::trial;
 
 fn every_workload(manner: Manner) {
@@ -35,15 +35,4 @@ fn chunks_may_overtake_one_another() {
             ..Manner::default()
         });
     }
-}
-
-/// On libusrsctp, over loopback.
-#[test]
-fn in_udp() {
-    let sctp = rpcrdma_sctp::Settings::default();
-    if let Err(error) = InUdp::new(sctp) {
-        return println!("SKIPPED: {error}");
-    }
-    let make = || Ok(IwarpFabric::in_udp(Settings::default(), sctp)?);
-    trial::every_workload_at("127.0.0.1:0", make).unwrap_or_else(|error| panic!("{error:#}"));
 }

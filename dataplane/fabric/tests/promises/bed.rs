@@ -167,6 +167,26 @@ impl<F: Fabric> Bed<F> {
         })
     }
 
+    /// A request that has come.
+    pub fn next_request(&mut self) -> Option<(ConnectionId, Vec<u8>)> {
+        let is_request = |event: &Event| matches!(event, Event::Request { .. });
+        let place = self.events.iter().position(is_request)?;
+        match self.events.remove(place) {
+            Some(Event::Request {
+                connection,
+                private_data,
+                ..
+            }) => Some((connection, private_data)),
+            _ => None,
+        }
+    }
+
+    /// Takes this very event, if it has come.
+    pub fn take_event(&mut self, wanted: &Event) -> bool {
+        let place = self.events.iter().position(|event| event == wanted);
+        place.and_then(|place| self.events.remove(place)).is_some()
+    }
+
     /// No event for which `of_interest` is true has come so far.
     pub fn has_no_event(&self, of_interest: impl Fn(&Event) -> bool) -> bool {
         !self.events.iter().any(of_interest)

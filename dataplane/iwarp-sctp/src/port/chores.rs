@@ -7,7 +7,10 @@ use super::site::Reach;
 use super::{IwarpPort, LINGER};
 use rpcrdma_iwarp::{Event, Misstep};
 use rpcrdma_sctp::Llp;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How soon it is looked for idle associations again, at the soonest.
+const LEAST_LOOK: Duration = Duration::from_millis(10);
 
 impl Desk {
     /// There is something to be done here.
@@ -105,8 +108,8 @@ impl<L: Llp> IwarpPort<L> {
     /// Associations of this side's own that nobody has used for a while.
     #[cold]
     pub(super) fn look_for_idle(&mut self, now: Instant) {
-        self.next_look = now + LINGER;
         let (desk, idle) = (&mut self.desk, self.limits.idle);
+        self.next_look = now + idle.clamp(LEAST_LOOK, LINGER);
         for (number, site) in self.sites.iter() {
             for carrier in site.carriers.iter() {
                 if carrier.is_used() || carrier.association.is_none() {

@@ -174,7 +174,7 @@ impl<L: Llp> IwarpPort<L> {
             bed: Bed::new(inbox.descriptor())?,
             inbox,
             owners: 0,
-            next_look: Instant::now() + LINGER,
+            next_look: Instant::now(),
         })
     }
 

@@ -15,7 +15,7 @@ use rpcrdma_sctp::{AssociationId, Error};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What the wires of a hub do.
@@ -113,6 +113,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Addresses {
     heard: HashMap<SocketAddr, Vec<Weak<Mailbox>>>,
     last_port: u16,
+    /// Ends of associations that are there.
+    ends: Arc<AtomicUsize>,
 }
 
 /// A network. Clones are the same one.
@@ -160,6 +162,7 @@ impl Hub {
         });
         let heard = addresses.heard.entry(address).or_default();
         heard.push(Arc::downgrade(&mailbox));
+        drop(addresses);
         Ok(Wire::new(self.clone(), mailbox, self.manner))
     }
 
@@ -170,6 +173,16 @@ impl Hub {
                 mailbox.put(Packet::Cut);
             }
         }
+    }
+
+    /// Ends of associations that are there.
+    #[must_use]
+    pub fn associations(&self) -> usize {
+        lock(&self.addresses).ends.load(Ordering::Acquire)
+    }
+
+    fn ends(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&lock(&self.addresses).ends)
     }
 
     /// Who hears a peer at an address: of several, always the same one for the same peer.

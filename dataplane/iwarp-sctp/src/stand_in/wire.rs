@@ -7,6 +7,7 @@ use rpcrdma_sctp::{AssociationId, Error, Event, Llp, Reason, Refused};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 #[derive(Debug)]
@@ -39,11 +40,14 @@ pub struct Wire {
     random: Option<StdRng>,
     /// Of this side's own doing, to be told in the next turn.
     late: Vec<(AssociationId, Reason)>,
+    /// Of the whole network.
+    ends: Arc<AtomicUsize>,
 }
 
 impl Wire {
     pub(super) fn new(hub: Hub, mailbox: Arc<Mailbox>, manner: Manner) -> Wire {
         Wire {
+            ends: hub.ends(),
             hub,
             mailbox,
             manner,
@@ -81,6 +85,7 @@ impl Wire {
         };
         let taken = &mut self.places[place];
         taken.generation += 1;
+        self.ends.fetch_add(1, Ordering::AcqRel);
         taken.state = state;
         Some(AssociationId {
             place: u32::try_from(place).unwrap_or(u32::MAX),
@@ -236,6 +241,7 @@ impl Wire {
         if matches!(std::mem::replace(state, State::Free), State::Free) {
             return;
         }
+        self.ends.fetch_sub(1, Ordering::AcqRel);
         events(Event::Down {
             association: id,
             reason,

@@ -27,7 +27,8 @@
 //!   first congestion window: it is set on the socket before each association comes to be.
 //! - Its checksum is a table's work: it is switched off, and computed here with the processor's
 //!   instruction.
-//! - Its clock is told the time: [`Llp::deadline`] is never far away while there are associations.
+//! - Its clock is told the time: [`crate::Llp::deadline`] is never far away while there are
+//!   associations.
 
 #[expect(unsafe_code, reason = "callbacks of a foreign interface")]
 mod desk;

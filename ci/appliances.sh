@@ -1,11 +1,12 @@
-# Appliances in the guest, several at a time, and what they count; sourced after ci/appliance.sh and work.sh.
+# Several appliances at a time, and what they count; sourced after appliance.sh. SOCKETS is the folder of their sockets.
 # shellcheck shell=bash disable=SC2034 # APPLIANCE is read by ci/appliance.sh
 
 declare -A PROCESS=()                # of each appliance, by name
 
-socket_of() { echo "/run/rpcrdmad-$1.sock"; }
+socket_of() { echo "${SOCKETS:-$ACCEPT_TMP}/$1.sock"; }
 
-# appliance NAME <CONFIGURATION: starts it, with what all of them have in the guest added, and waits until it answers.
+# appliance NAME <CONFIGURATION: starts it, with what all of them have added, and waits until it answers. LCORES is how
+# many lcores it has, or a list of their processors.
 appliance() {
     local name=$1 file=$ACCEPT_LOGS/$1.toml
     {

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match command::execute(&cli) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("rpcrdmad: {error:#}");
+            command::complain(format_args!("rpcrdmad: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -374,6 +374,36 @@ fn a_full_standard_output_is_an_error_and_no_panic() {
     );
 }
 
+/// A standard error that is full, or whose reader is gone, takes nothing away but the words.
+#[test]
+fn a_lost_standard_error_is_no_panic() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let file = scratch.path().join("wrong.toml");
+    std::fs::write(&file, "wrong = 1\n").expect("a file");
+    let file = path(&file);
+    let commands = [
+        &["check", file][..],
+        &["run", "--config", file],
+        &["status", "--socket", "/nowhere"],
+    ];
+    let full = || std::fs::File::options().write(true).open("/dev/full");
+    for command in commands {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        for error in [
+            Stdio::from(full().expect("a device that is always full")),
+            writer.into(),
+        ] {
+            let output = rpcrdmad(command)
+                .stdin(Stdio::null())
+                .stderr(error)
+                .output();
+            let code = output.expect("the program starts").status.code();
+            assert_eq!(code, Some(1), "{command:?}");
+        }
+    }
+}
+
 #[test]
 fn status_of_nobody() {
     let scratch = tempfile::tempdir().expect("a scratch directory");

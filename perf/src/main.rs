@@ -13,8 +13,9 @@ use rpcrdma_perf::load::Order;
 use rpcrdma_perf::report::{Conditions, Report, write_log};
 use rpcrdma_perf::{floor, progress};
 use rpcrdma_verbs::{Expose, Settings, VerbsFabric};
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,14 +31,21 @@ fn main() -> ExitCode {
     match done {
         Ok(0) => ExitCode::SUCCESS,
         Ok(errors) => {
-            eprintln!("rpcrdma-perf: {errors} call(s) failed or were answered wrongly");
+            complain(format_args!(
+                "rpcrdma-perf: {errors} call(s) failed or were answered wrongly"
+            ));
             ExitCode::FAILURE
         }
         Err(error) => {
-            eprintln!("rpcrdma-perf: {error:#}");
+            complain(format_args!("rpcrdma-perf: {error:#}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says something on standard error. Where that cannot be, nobody could be told.
+fn complain(what: impl Display) {
+    let _ = writeln!(stderr(), "{what}");
 }
 
 fn on_fabric(run: &Run) -> Result<u64> {
@@ -82,8 +90,8 @@ fn serve(options: &Serve) -> Result<()> {
 fn serve_on<F: Fabric>(options: &Serve, fabric: F) -> Result<()> {
     let place = Place::Serving(options.listen.to_string());
     let mut bed = Bed::on_threads(options.wanted(), fabric, place)?;
-    eprintln!("serving at {}", bed.address());
-    bed.serve(|| false, |line| eprintln!("{line}"))
+    complain(format_args!("serving at {}", bed.address()));
+    bed.serve(|| false, |line| complain(line))
 }
 
 /// Measures the floor, then the load. How many Calls went wrong.

@@ -1,6 +1,6 @@
 //! `rpcrdmad check`.
 
-use super::output::say;
+use super::output::{complain, say};
 use super::this_machine;
 use crate::cli::Check;
 use anyhow::Result;
@@ -17,7 +17,7 @@ pub(super) fn check(options: &Check) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            eprintln!("{error}");
+            complain(error);
             Ok(ExitCode::FAILURE)
         }
     }

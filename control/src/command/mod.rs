@@ -11,6 +11,8 @@ mod run;
 mod sctp;
 mod status;
 
+pub use output::complain;
+
 use crate::cli::{Cli, Command};
 use anyhow::Result;
 use rpcrdma_config::Machine;

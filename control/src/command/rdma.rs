@@ -1,5 +1,6 @@
 //! RDMA devices: the fabric that they are, as a plan has it, and what they are, for people.
 
+use super::output::complain;
 use crate::table::table;
 use anyhow::{Context, Result};
 use rpcrdma_config::plan::{self, Devices, Verbs};
@@ -54,7 +55,7 @@ pub(super) fn devices() -> Result<ExitCode> {
         Ok(found) => {
             super::output::say(&described(&found.devices))?;
             for (name, error) in &found.silent {
-                eprintln!("{name} does not answer: {error}");
+                complain(format_args!("{name} does not answer: {error}"));
             }
             let all = found.silent.is_empty();
             Ok(if all {
@@ -64,7 +65,7 @@ pub(super) fn devices() -> Result<ExitCode> {
             })
         }
         Err(error) => {
-            eprintln!("{error}");
+            complain(error);
             Ok(ExitCode::FAILURE)
         }
     }

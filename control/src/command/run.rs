@@ -1,7 +1,7 @@
 //! `rpcrdmad run`.
 
 use super::addresses::Door;
-use super::output::say;
+use super::output::{complain, say};
 use super::{proof, rdma, sctp, this_machine};
 use crate::cli::Run;
 use crate::dpdk::Dpdk;
@@ -29,7 +29,7 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     let (plan, scratch) = match plan(options, &machine)? {
         Ok(planned) => planned,
         Err(error) => {
-            eprintln!("{error}");
+            complain(error);
             return Ok(ExitCode::FAILURE);
         }
     };

@@ -19,6 +19,8 @@ const NAMES: [&str; 3] = ["d0", "d1", "d2"];
 /// Three devices, of which one leads everywhere.
 struct Three {
     leads: Option<&'static str>,
+    /// The device that no port can be opened on.
+    broken: Option<&'static str>,
     ports: HashMap<PortId, String>,
     /// The devices of ports with room for a load, in order.
     opened: Arc<Mutex<Vec<String>>>,
@@ -43,6 +45,9 @@ impl Twist for Three {
         wanted: &PortWanted,
     ) -> Result<(PortId, MemoryPort), Error> {
         let device = wanted.device.clone().expect("one of several");
+        if self.broken == Some(&*device) {
+            return Err(Error::Setting("it is broken"));
+        }
         if wanted.queue_pairs > 1 {
             self.opened.lock().unwrap().push(device.clone());
         }
@@ -60,14 +65,17 @@ impl Twist for Three {
     }
 }
 
-/// A bed on such devices, with what its ports were opened on.
+/// A bed on such devices and so many lcores, with what its ports were opened on.
 fn bed(
     leads: Option<&'static str>,
+    broken: Option<&'static str>,
+    lcores: usize,
     place: Place,
 ) -> (anyhow::Result<Bed<Twisted<Three>>>, Vec<String>) {
     let opened = Arc::default();
     let fabric = Twisted::new(Three {
         leads,
+        broken,
         ports: HashMap::new(),
         opened: Arc::clone(&opened),
     });
@@ -75,7 +83,7 @@ fn bed(
         workload: Workload::Null,
         depth: 1,
         connections: 2,
-        lcores: 1,
+        lcores,
         version: Version::Two,
         idle: Idle::Adaptive {
             spin: std::time::Duration::ZERO,
@@ -89,7 +97,7 @@ fn bed(
 #[test]
 fn the_device_that_leads_there_is_taken() {
     for device in NAMES {
-        let (bed, opened) = bed(Some(device), Place::Here("here".to_owned()));
+        let (bed, opened) = bed(Some(device), None, 1, Place::Here("here".to_owned()));
         let measured = bed.expect("a bed").finish().expect("an end");
         assert_eq!(measured.errors, 0);
         assert_eq!(opened, [device]);
@@ -98,16 +106,41 @@ fn the_device_that_leads_there_is_taken() {
 
 #[test]
 fn where_none_leads_there_it_is_said() {
-    let (bed, opened) = bed(None, Place::Here("here".to_owned()));
+    let (bed, opened) = bed(None, None, 1, Place::Here("here".to_owned()));
     let error = format!("{:#}", bed.err().expect("no bed"));
     let expected = "the device that leads to here: no port on d0, d1, d2 may serve it";
     assert_eq!(error, expected);
     assert!(opened.is_empty());
 }
 
+/// A device that is broken is in nobody's way, and is what is told of where none serves.
+#[test]
+fn a_broken_device_is_passed_over() {
+    let here = || Place::Here("here".to_owned());
+    let (served, opened) = bed(Some("d1"), Some("d0"), 1, here());
+    let measured = served.expect("a bed").finish().expect("an end");
+    assert_eq!(
+        (measured.errors, opened.as_slice()),
+        (0, &["d1".to_owned()][..])
+    );
+    let (refused, _) = bed(None, Some("d0"), 1, here());
+    let error = format!("{:#}", refused.err().expect("no bed"));
+    assert!(
+        error.ends_with(&Error::Setting("it is broken").to_string()),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_service_everywhere_is_on_each_in_turn() {
-    let (bed, opened) = bed(Some("d1"), Place::Serving("[::]:20049".to_owned()));
+    // Each lcore wants a processor.
+    let lcores = std::thread::available_parallelism().map_or(1, |it| it.get().min(4));
+    if lcores == 1 {
+        eprintln!("SKIPPED: there is one processor, and so no turn");
+        return;
+    }
+    let everywhere = Place::Serving("[::]:20049".to_owned());
+    let (bed, opened) = bed(Some("d1"), None, lcores, everywhere);
     drop(bed.expect("a bed"));
-    assert_eq!(opened, ["d0"]);
+    assert_eq!(opened, ["d0", "d1", "d2", "d0"][..lcores]);
 }

@@ -9,8 +9,9 @@
 //! made is the control thread's side: [`connect`], with what fabrics need for it, a [`bell`] between
 //! threads and [`names`] of hosts.
 //!
-//! Implementations: `rpcrdma-memory` (two endpoints in one process) and `rpcrdma-verbs` (RDMA
-//! devices, by rdma-core).
+//! Implementations: `rpcrdma-memory` (two endpoints in one process), `rpcrdma-verbs` (RDMA devices,
+//! by rdma-core) and `rpcrdma-iwarp-sctp` (RDMA in software, on SCTP). What every one of them keeps
+//! is in `tests/promises`, which the tests of each ask.
 
 #![deny(unsafe_code)]
 

@@ -135,7 +135,7 @@ impl<F: Fabric> Bed<F> {
             ];
             let nap = Timespec {
                 tv_sec: 0,
-                tv_nsec: 200_000_000,
+                tv_nsec: 20_000_000,
             };
             let _ = poll(&mut descriptors, Some(&nap));
         }

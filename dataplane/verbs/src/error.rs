@@ -159,6 +159,15 @@ impl From<Fault> for Error {
     }
 }
 
+impl From<Unasked> for Error {
+    fn from(unasked: Unasked) -> Error {
+        match unasked {
+            Unasked::TooMany => Error::Busy(Unasked::TOO_MANY),
+            Unasked::System(error) => Error::System(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,14 +180,5 @@ mod tests {
             fault.to_string(),
             "ibv_modify_qp: Invalid argument (os error 22)"
         );
-    }
-}
-
-impl From<Unasked> for Error {
-    fn from(unasked: Unasked) -> Error {
-        match unasked {
-            Unasked::TooMany => Error::Busy(Unasked::TOO_MANY),
-            Unasked::System(error) => Error::System(error),
-        }
     }
 }

@@ -4,13 +4,14 @@
 //! whatever order that is; a message is delivered when all that was submitted before it has been
 //! placed. `order.rs` keeps the order of submission, which the DDP-SSN of the adaptation tells;
 //! `queue.rs` finds the buffer of an untagged message; `assembly.rs` knows whether every octet of
-//! a message is there; `cut.rs` makes segments.
+//! a message is there, by sums under `siphash.rs`; `cut.rs` makes segments.
 
 pub(crate) mod assembly;
 pub(crate) mod cut;
 pub mod header;
 pub(crate) mod order;
 pub(crate) mod queue;
+mod siphash;
 
 pub use cut::cut;
 pub use header::{Header, TAGGED_BYTES, Tagged, UNTAGGED_BYTES, Untagged, parse};

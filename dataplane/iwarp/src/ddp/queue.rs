@@ -100,14 +100,14 @@ impl<T: Copy + Default> Queue<T> {
     /// The oldest message, whose last segment has had its turn. `None` when that was another
     /// message's, or there is none: the numbers were not in the order of submission.
     #[inline]
-    pub(crate) fn deliver(&mut self, tiling: Tiling) -> Option<Delivered<T>> {
+    pub(crate) fn deliver(&mut self) -> Option<Delivered<T>> {
         let tail = self.slots.get(0)?.tail?;
         let slot = self.slots.pop()?;
         self.first = self.first.wrapping_add(1);
         Some(Delivered {
             buffer: slot.buffer,
             tail,
-            len: slot.assembly.whole(tiling),
+            len: slot.assembly.whole(),
         })
     }
 }
@@ -129,7 +129,7 @@ mod tests {
 
     fn place(queue: &mut Queue<u32>, msn: u32, len: usize) -> Result<u32, Reject> {
         let header = header(msn, 0, true);
-        let buffer = queue.place(&header, &[0; 18], len, Tiling::new(3), |_| 100)?;
+        let buffer = queue.place(&header, &[0; 18], len, Tiling::new([3, 4]), |_| 100)?;
         Ok(*buffer)
     }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(place(&mut queue, 2, 1), Ok(20));
         assert_eq!(place(&mut queue, 1, 100), Ok(10));
         assert_eq!(place(&mut queue, 1, 1), Err(Reject::MessageOffset));
-        let first = queue.deliver(Tiling::new(3)).unwrap();
+        let first = queue.deliver().unwrap();
         assert_eq!((first.buffer, first.len), (10, Some(100)));
         assert_eq!(place(&mut queue, 1, 1), Err(Reject::MsnRange));
     }
@@ -158,8 +158,8 @@ mod tests {
         queue.post(2);
         assert_eq!(place(&mut queue, 0, 5), Ok(2));
         assert_eq!(place(&mut queue, u32::MAX, 5), Ok(1));
-        assert!(queue.deliver(Tiling::new(3)).is_some());
-        assert!(queue.deliver(Tiling::new(3)).is_some());
+        assert!(queue.deliver().is_some());
+        assert!(queue.deliver().is_some());
         assert_eq!(queue.first, 1);
     }
 
@@ -169,7 +169,7 @@ mod tests {
         queue.post(1);
         queue.post(2);
         assert_eq!(place(&mut queue, 2, 5), Ok(2));
-        assert!(queue.deliver(Tiling::new(3)).is_none());
+        assert!(queue.deliver().is_none());
         assert_eq!(queue.posted(), 2);
     }
 }

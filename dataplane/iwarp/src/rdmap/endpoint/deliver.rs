@@ -38,7 +38,7 @@ impl Endpoint {
         stags: &mut StagTable,
         told: &mut impl FnMut(Event<'_>),
     ) -> Result<(), Blame> {
-        let sent = self.receives.deliver(self.tiling).ok_or(Reject::MsnRange)?;
+        let sent = self.receives.deliver().ok_or(Reject::MsnRange)?;
         let refuse = |reject| blame(reject, &sent.tail);
         // What is refused has a receive that is told of with the rest.
         let Some(len) = sent.len else {
@@ -72,7 +72,7 @@ impl Endpoint {
 
     /// A Read Request is checked now, and answered from now on.
     fn deliver_request(&mut self, stags: &StagTable) -> Result<(), Blame> {
-        let sent = self.requests.deliver(self.tiling).ok_or(Reject::MsnRange)?;
+        let sent = self.requests.deliver().ok_or(Reject::MsnRange)?;
         if sent.len != Some(READ_REQUEST_LEN) {
             let reject = sent
                 .len
@@ -127,10 +127,7 @@ impl Endpoint {
     }
 
     fn deliver_terminate(&mut self) -> Result<Terminate, Blame> {
-        let sent = self
-            .terminates
-            .deliver(self.tiling)
-            .ok_or(Reject::MsnRange)?;
+        let sent = self.terminates.deliver().ok_or(Reject::MsnRange)?;
         let len = sent.len.ok_or(Reject::MessageGaps)? as usize;
         let octets = sent.buffer.0.get(..len).unwrap_or_default();
         // One too short to say why still ends the stream.

@@ -148,7 +148,7 @@ impl Endpoint {
         Endpoint {
             outfit,
             life: Life::Bound,
-            tiling: Tiling::new(stags.draw()),
+            tiling: Tiling::new([stags.draw(), stags.draw()]),
             receives: Queue::new(outfit.receive_depth),
             requests: Queue::new(inbound),
             responses: Ring::new(inbound),

@@ -165,3 +165,15 @@ null_burst() {
     exec 3<&- 3>&-
     return "$status"
 }
+
+# test_verdicts LOG: what a test program of cargo's wrote, a verdict for each of its tests.
+test_verdicts() {
+    local name outcome
+    while read -r _ name _ outcome; do
+        case $outcome in
+            ok) pass "$name" ;;
+            ignored*) fail "$name" "ignored" ;;
+            *) fail "$name" "see $1" ;;
+        esac
+    done < <(grep -E '^test [^ ]+ \.\.\. ' "$1")
+}

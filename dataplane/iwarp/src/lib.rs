@@ -86,6 +86,9 @@
 //! - INIT and INIT-ACK carry [`session::ADAPTATION_DDP`], and ask for as many streams one way as
 //!   the other (RFC 5043 sections 5.1 and 8). An association for which `new` or `indication`
 //!   gives a [`Refusal`] is aborted.
+//! - What it hands to [`Association::receive`] need not have been unordered. A peer must send
+//!   nothing else (section 10), but an ordered chunk has a DDP-SSN as well, and that alone is
+//!   looked at: such a chunk can only come late, so refusing it would gain nothing.
 //! - Every chunk is sent unordered, and none is held back to be bundled: [`Ppid::Segment`] and
 //!   [`Ppid::Control`] go into the chunk's payload protocol identifier in network byte order
 //!   (sections 5.2, 10 and 11.2).

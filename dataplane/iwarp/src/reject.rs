@@ -200,6 +200,11 @@ impl Reject {
     }
 
     /// Whether the DDP header could be told, and so can be shown.
+    ///
+    /// Figure 10 has a header with every error of DDP. For another version there is none: where
+    /// its header ends, and what its fields are, only that version says, and the peer would read
+    /// what came back by this one. Section 7.1 of RFC 5041 asks for the header "if available",
+    /// and the bits that announce it are a SHOULD (RFC 5040 section 4.8).
     #[must_use]
     pub(crate) const fn has_header(self) -> bool {
         !matches!(

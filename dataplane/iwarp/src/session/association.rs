@@ -42,7 +42,14 @@ pub enum Refusal {
     NoAdaptation,
     /// The peer has another one.
     OtherAdaptation(u32),
-    /// The numbers of inbound and outbound streams differ (RFC 5043 section 8).
+    /// The numbers of inbound and outbound streams differ.
+    ///
+    /// RFC 5043 section 8 has every adaptation ask for as many one way as the other, and two that
+    /// do get as many: the lower of what each asked for. So a difference says that the peer did
+    /// not, like an application with its system's defaults (often 10 out and 65535 in). Pairing
+    /// the lower number would leave it streams on which it may ask for a session and can be given
+    /// no answer, not even Terminate, for nothing goes back on them. One plain word, while nobody
+    /// waits for anything, is better than such a silence.
     StreamCounts {
         /// Streams that the peer may send on.
         inbound: u16,

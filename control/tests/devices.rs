@@ -20,6 +20,7 @@ use support::twisted::{Twist, Twisted};
 use support::until;
 
 const NAMES: [&str; 2] = ["d0", "d1"];
+const WARNING: &str = "device d0: it may go at any time";
 
 /// Which devices are there, as a test wants it.
 #[derive(Default)]
@@ -55,6 +56,10 @@ impl Twist for Frail {
             device
         };
         there.map(named).collect()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        vec![WARNING.to_owned()]
     }
 
     fn open_port(
@@ -195,7 +200,9 @@ fn the_plan_is_made_to_fit_the_device_that_comes_back() {
     scene.take_device(0);
     first.until_over();
     scene.until_device(0, DeviceState::Gone);
-    assert_eq!(scene.document().clamps, []);
+    let document = scene.document();
+    assert_eq!(document.clamps, []);
+    assert_eq!(document.warnings, [WARNING]);
     // Two for control messages, two for backward Calls, and so one for Calls.
     scene.desk.lock().unwrap().receives = Some(5);
     scene.give_device(0);

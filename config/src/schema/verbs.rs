@@ -40,7 +40,9 @@ pub(crate) static EXPOSE: Key = word::<Expose>(
      that Call alone, or by the region of the whole arena. `auto`: a window where the device has \
      them, else a region. `arena` is the fastest and protects nothing: a peer that has once had a \
      handle can read and write all memory of the lcore, what is other peers' included, for as long \
-     as it is connected.",
+     as it is connected. On iWARP devices but siw a peer that is sent an RDMA Read can write all \
+     memory of the lcore whatever is said here: see [what an address \
+     proves](#what-an-address-proves).",
 );
 pub(crate) static READ_DEPTH: Key = integer(
     "read_depth",

@@ -130,6 +130,9 @@ fn described(devices: &[Survey]) -> String {
             it.reads_served,
             it.regions,
         );
+        if let Some(warning) = it.warning(&device.name) {
+            let _ = writeln!(text, "{warning}");
+        }
     }
     text
 }
@@ -177,6 +180,7 @@ mod tests {
             transport: Transport::Iwarp,
             limits: Limits {
                 queue_pairs: 7,
+                writes_sinks: true,
                 ..Limits::default()
             },
             links: vec![Link {
@@ -189,7 +193,14 @@ mod tests {
             }],
         };
         let text = described(&[device]);
-        for expected in ["siw0", "iWARP", "up", "7 queue pairs", "no memory windows"] {
+        for expected in [
+            "siw0",
+            "iWARP",
+            "up",
+            "7 queue pairs",
+            "no memory windows",
+            "can write all memory",
+        ] {
             assert!(text.contains(expected), "{text}");
         }
     }

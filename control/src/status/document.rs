@@ -28,6 +28,9 @@ pub struct Document {
     /// What those cannot do, and so was taken from the plan.
     #[serde(default)]
     pub clamps: Vec<Clamp>,
+    /// Where those protect less than one would think, a sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// What came of configurations that were read again.
     #[serde(default)]
     pub reloads: Reloads,

@@ -26,6 +26,9 @@ impl fmt::Display for Document {
         for clamp in &self.clamps {
             writeln!(f, "{clamp}")?;
         }
+        for warning in &self.warnings {
+            writeln!(f, "{warning}")?;
+        }
         if let Some(problems) = &self.reloads.last_refusal {
             writeln!(f, "the configuration read last was refused:\n{problems}")?;
         }

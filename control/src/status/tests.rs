@@ -54,6 +54,7 @@ fn document() -> Document {
             wanted: 64,
             given: 14,
         }],
+        warnings: vec!["device mlx5_0: it lets everybody in".into()],
         reloads: Reloads {
             taken: 1,
             refused: 1,

@@ -158,8 +158,16 @@ impl<F: Fabric> Supervisor<F> {
         for clamp in &clamps {
             warn!("{clamp}");
         }
+        let warnings = fabric.warnings();
+        for warning in &warnings {
+            warn!("{warning}");
+        }
         let doors = Doors::open(&plan, &mut fabric)?;
-        let ground = Ground { devices, clamps };
+        let ground = Ground {
+            devices,
+            clamps,
+            warnings,
+        };
         let surveyor = Surveyor::new(&plan, &doors, export.as_ref(), ground, Arc::clone(&bell));
         Ok(Self {
             fabric,

@@ -39,6 +39,7 @@ pub(super) struct Surveyor {
     listeners: Vec<Listener>,
     devices: Vec<Device>,
     clamps: Vec<Clamp>,
+    warnings: Vec<String>,
     reloads: Reloads,
 }
 
@@ -46,6 +47,7 @@ pub(super) struct Surveyor {
 pub(super) struct Ground {
     pub(super) devices: Vec<connect::Device>,
     pub(super) clamps: Vec<Clamp>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Surveyor {
@@ -70,6 +72,7 @@ impl Surveyor {
             listeners: listeners(plan, doors, export),
             devices: ground.devices.iter().map(Device::new).collect(),
             clamps: ground.clamps,
+            warnings: ground.warnings,
             reloads: Reloads::default(),
         }
     }
@@ -217,6 +220,7 @@ impl Surveyor {
             listeners: self.listeners.clone(),
             devices: self.devices.clone(),
             clamps: self.clamps.clone(),
+            warnings: self.warnings.clone(),
             reloads: self.reloads.clone(),
             lcores,
             refused,

@@ -17,6 +17,10 @@ pub(crate) trait Twist: Send {
         inner.devices()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn open_port(
         &mut self,
         inner: &mut MemoryFabric,
@@ -64,6 +68,10 @@ impl<T: Twist> Fabric for Twisted<T> {
 
     fn devices(&self) -> Vec<Device> {
         self.twist.devices(&self.inner)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.twist.warnings()
     }
 
     fn open_port(

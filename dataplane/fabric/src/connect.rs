@@ -200,6 +200,12 @@ pub trait Fabric {
     /// do before a port is opened.
     fn devices(&self) -> Vec<Device>;
 
+    /// What whoever runs this has to know of those devices: where they protect less than an
+    /// operator would think. A sentence each, with the device's name.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Opens a port over an arena, which it registers as a whole.
     fn open_port(
         &mut self,

@@ -170,6 +170,12 @@ impl Fabric for VerbsFabric {
         self.list_devices()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        let there = self.devices.iter().filter(|known| !known.gone);
+        let warning = |known: &Known| known.limits.warning(known.device.name());
+        there.filter_map(warning).collect()
+    }
+
     fn open_port(
         &mut self,
         arena: Arc<Arena>,

@@ -70,6 +70,18 @@ impl Limits {
     /// No request is sent from its memory after it is done.
     pub const NONE_LAZY: u32 = u32::MAX;
 
+    /// Where a device of this name protects less than an operator would think.
+    #[must_use]
+    pub fn warning(&self, name: &str) -> Option<String> {
+        self.writes_sinks.then(|| {
+            format!(
+                "device {name}: a peer that is sent an RDMA Read can write all memory of the lcore \
+                 for as long as the lcore runs, as iWARP has it, whatever verbs.expose says: let in \
+                 none but peers that are trusted"
+            )
+        })
+    }
+
     /// How memory is exposed, where the device can do as the configuration says.
     pub(crate) fn means(&self, wanted: Expose) -> Result<Expose, &'static str> {
         match wanted {
@@ -293,6 +305,10 @@ mod tests {
             };
             let plan = plan(&limits, &wanted(), Expose::Auto).expect("fits");
             assert_eq!(plan.writes_sinks, writes_sinks);
+            let warning = limits.warning("iw0");
+            let warned =
+                warning.is_some_and(|it| it.starts_with("device iw0: a peer that is sent"));
+            assert_eq!(warned, writes_sinks);
         }
     }
 

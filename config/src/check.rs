@@ -5,6 +5,7 @@
 
 mod dpdk;
 mod endpoints;
+mod iwarp_sctp;
 mod memory;
 mod sockets;
 mod transport;
@@ -22,6 +23,7 @@ pub(crate) fn all(file: &File, machine: &Machine, problems: &Problems<'_>) {
     idle(file, problems);
     dpdk::check(file, problems);
     endpoints::check(file, problems);
+    iwarp_sctp::check(file, machine, problems);
     sockets::check(file, problems);
     transport::check(file, problems);
     memory::check(file, machine, problems);

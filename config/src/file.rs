@@ -7,8 +7,8 @@ use crate::allow::{Networks, Peers};
 use crate::error::Origin;
 use crate::form::{self, Lcores};
 use crate::plan::{
-    BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Log, Programs, SourcePort,
-    Upstream,
+    BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Log, Packets, Programs,
+    SourcePort, Upstream,
 };
 use crate::schema as key;
 use crate::section::{At, Section};
@@ -314,6 +314,7 @@ impl Verbs {
 /// `[iwarp_sctp]`, or its absence.
 #[derive(Default)]
 pub(crate) struct IwarpSctp {
+    pub(crate) packets: Maybe<Packets>,
     pub(crate) sctp_port: Maybe<u32>,
     pub(crate) streams: Maybe<u32>,
     pub(crate) chunk_bytes: Maybe<u32>,
@@ -327,6 +328,7 @@ impl IwarpSctp {
             return IwarpSctp::default();
         };
         IwarpSctp {
+            packets: table.word(&key::PACKETS),
             sctp_port: table.integer(&key::SCTP_PORT),
             streams: table.integer(&key::STREAMS),
             chunk_bytes: table.integer(&key::CHUNK_BYTES),

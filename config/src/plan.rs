@@ -158,7 +158,7 @@ pub enum Fabric {
     Memory,
     /// RDMA devices, by rdma-core.
     Verbs,
-    /// RDMA in software: RDMAP and DDP on SCTP in UDP.
+    /// RDMA in software: RDMAP and DDP on SCTP.
     IwarpSctp,
 }
 
@@ -217,6 +217,8 @@ pub struct Verbs {
 /// `[iwarp_sctp]`: how RDMA is done in software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IwarpSctp {
+    /// How packets travel.
+    pub packets: Packets,
     /// The SCTP port within UDP, at both ends.
     pub sctp_port: u16,
     /// Streams of an association, each way.
@@ -227,6 +229,15 @@ pub struct IwarpSctp {
     pub path_mtu: u16,
     /// RDMA Reads in flight on a connection, each way.
     pub read_depth: u8,
+}
+
+/// How SCTP's packets travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packets {
+    /// In UDP, by libusrsctp.
+    Udp,
+    /// Natively, by the kernel's SCTP.
+    Native,
 }
 
 /// RDMA devices.

@@ -3,8 +3,8 @@
 use crate::budget::{Cost, MIB, mebibytes};
 use crate::form::ranges;
 use crate::plan::{
-    Back, Backend, Backward, Devices, Dpdk, Expose, Fabric, Front, Idle, Plan, Programs, Service,
-    SourcePort, Transport, VersionMax,
+    Back, Backend, Backward, Devices, Dpdk, Expose, Fabric, Front, Idle, Packets, Plan, Programs,
+    Service, SourcePort, Transport, VersionMax,
 };
 use crate::words::Word;
 use std::fmt::{self, Write};
@@ -154,7 +154,11 @@ impl Plan {
     fn print_iwarp_sctp(&self, sheet: &mut Sheet) {
         let it = &self.iwarp_sctp;
         sheet.head("iwarp-sctp");
-        sheet.row("packets", format!("SCTP port {}, in UDP", it.sctp_port));
+        let packets = match it.packets {
+            Packets::Udp => format!("SCTP port {}, in UDP", it.sctp_port),
+            Packets::Native => "the kernel's own SCTP".to_owned(),
+        };
+        sheet.row("packets", packets);
         sheet.row(
             "associations",
             format!("of {} streams, one for each connection", it.streams),

@@ -135,7 +135,7 @@ impl Made {
             min_rnr_timer: "min_rnr_timer", resolve_timeout: "resolve_timeout_ms",
         } except {});
         compare!(notes, "iwarp_sctp.", asked.iwarp_sctp, new.iwarp_sctp, IwarpSctp {
-            sctp_port: "sctp_port", streams: "streams", chunk_bytes: "chunk_bytes",
+            packets: "packets", sctp_port: "sctp_port", streams: "streams", chunk_bytes: "chunk_bytes",
             path_mtu: "path_mtu", read_depth: "read_depth",
         } except {});
         match (asked.metrics, new.metrics) {

@@ -63,7 +63,7 @@ fn runtime(it: &file::Runtime, machine: &Machine) -> Runtime {
 
 /// Which processors the lcores get. The first stays with the control thread while there are
 /// enough others; with one or two, an lcore that polls shares it.
-fn lcores(wanted: &Lcores, cores: &[usize]) -> Vec<usize> {
+pub(crate) fn lcores(wanted: &Lcores, cores: &[usize]) -> Vec<usize> {
     let mut sorted = cores.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
@@ -116,6 +116,7 @@ fn verbs(it: &file::Verbs) -> Verbs {
 
 fn iwarp_sctp(it: &file::IwarpSctp) -> IwarpSctp {
     IwarpSctp {
+        packets: word(&it.packets, &key::PACKETS),
         sctp_port: small(&it.sctp_port, &key::SCTP_PORT),
         streams: small(&it.streams, &key::STREAMS),
         chunk_bytes: small(&it.chunk_bytes, &key::CHUNK_BYTES),

@@ -1,6 +1,6 @@
 //! Values that are one of a few words.
 
-use crate::plan::{Backward, Expose, Hugepages, Log, SourcePort};
+use crate::plan::{Backward, Expose, Hugepages, Log, Packets, SourcePort};
 
 /// A value that is one of a few words.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -72,6 +72,11 @@ impl Word for Expose {
         ("region", Expose::Region),
         ("arena", Expose::Arena),
     ];
+}
+
+impl Word for Packets {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("udp", Packets::Udp), ("native", Packets::Native)];
 }
 
 impl Word for Backward {

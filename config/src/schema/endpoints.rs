@@ -27,14 +27,14 @@ pub(crate) static FABRIC: Key = form(
     "`\"memory\"`, `\"verbs\"` or `\"iwarp-sctp\"`",
     Some("memory"),
     "The RDMA fabric to use, the same for all: `memory` joins the endpoints of this process, \
-     `verbs` is RDMA devices, `iwarp-sctp` is RDMA in software, on SCTP in UDP.",
+     `verbs` is RDMA devices, `iwarp-sctp` is RDMA in software, on SCTP.",
 );
 pub(crate) static LISTEN: Key = form(
     "listen",
     "in `memory` 1 to 64 of `a-z A-Z 0-9 - _ .`; in `verbs` and `iwarp-sctp` `\"IP:port\"`",
     None,
     "The address to listen at, in the fabric's own form. `\"[::]:20049\"` is all devices, and the \
-     port of NFS over RDMA. In `iwarp-sctp` the port is that of UDP: 9899 is the one of SCTP in UDP.",
+     port of NFS over RDMA. In `iwarp-sctp` in UDP the port is that of UDP: 9899 is its own.",
 );
 pub(crate) static PEERS: Key = form(
     "allow",

@@ -1,21 +1,36 @@
 //! `[iwarp_sctp]`.
 
-use super::{Key, Table, integer, table};
+use super::{Key, Table, integer, table, word};
+use crate::plan::Packets;
 
 pub(crate) static IWARP_SCTP_TABLE: Key = table(&IWARP_SCTP);
 static IWARP_SCTP: Table = Table {
     name: "iwarp_sctp",
     what: "How the `iwarp-sctp` fabric does RDMA without RDMA devices: RDMAP and DDP on SCTP streams \
-           (RFC 5040, 5041, 5043), in UDP (RFC 6951). Nothing of it is encrypted: where that is \
+           (RFC 5040, 5041, 5043). Nothing of it is encrypted: where that is \
            wanted, IPsec is the operating system's.",
-    keys: &[&SCTP_PORT, &STREAMS, &CHUNK_BYTES, &PATH_MTU, &READS],
+    keys: &[
+        &PACKETS,
+        &SCTP_PORT,
+        &STREAMS,
+        &CHUNK_BYTES,
+        &PATH_MTU,
+        &READS,
+    ],
 };
+pub(crate) static PACKETS: Key = word::<Packets>(
+    "packets",
+    "udp",
+    "How SCTP's packets travel: in UDP (RFC 6951), by libusrsctp, which needs no right and no kernel \
+     module; or natively, by the kernel's own SCTP, which hears an address on one lcore alone.",
+);
 pub(crate) static SCTP_PORT: Key = integer(
     "sctp_port",
     (1, 65_535),
     20_049,
     "",
-    "The SCTP port within UDP, at both ends. The ports of `listen` and `upstream` are those of UDP.",
+    "In UDP, the SCTP port within, at both ends. The ports of `listen` and `upstream` are those of \
+     UDP then.",
 );
 pub(crate) static STREAMS: Key = integer(
     "streams",

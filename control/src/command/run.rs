@@ -12,7 +12,7 @@ use crate::signals::Signals;
 use crate::status::StatusSocket;
 use crate::supervise::{Board, Handle, Reread, Supervisor};
 use anyhow::{Context, Result, bail};
-use rpcrdma_config::plan::{Fabric, Log};
+use rpcrdma_config::plan::{Fabric, Log, Packets};
 use rpcrdma_config::{Machine, Plan, load};
 use rpcrdma_fabric::connect;
 use rpcrdma_memory::MemoryFabric;
@@ -53,7 +53,10 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
     match plan.fabric {
         Fabric::Memory => parts.run(MemoryFabric::new()),
         Fabric::Verbs => parts.run(rdma::fabric(&plan.verbs)?),
-        Fabric::IwarpSctp => parts.run(sctp::fabric(&plan.iwarp_sctp)?),
+        Fabric::IwarpSctp => match plan.iwarp_sctp.packets {
+            Packets::Udp => parts.run(sctp::in_udp(&plan.iwarp_sctp)?),
+            Packets::Native => parts.run(sctp::native(&plan.iwarp_sctp)?),
+        },
     }
 }
 

@@ -2,12 +2,18 @@
 
 use anyhow::{Context, Result};
 use rpcrdma_config::plan::IwarpSctp;
-use rpcrdma_iwarp_sctp::{InUdp, IwarpFabric, Settings};
+use rpcrdma_iwarp_sctp::{InUdp, IwarpFabric, Native, Settings};
 
 /// The fabric on SCTP in UDP.
-pub(super) fn fabric(plan: &IwarpSctp) -> Result<IwarpFabric<InUdp>> {
+pub(super) fn in_udp(plan: &IwarpSctp) -> Result<IwarpFabric<InUdp>> {
     let (settings, sctp) = settings(plan);
     IwarpFabric::in_udp(settings, sctp).context("fabric = \"iwarp-sctp\"")
+}
+
+/// The fabric on the kernel's SCTP.
+pub(super) fn native(plan: &IwarpSctp) -> Result<IwarpFabric<Native>> {
+    let (settings, sctp) = settings(plan);
+    IwarpFabric::native(settings, sctp).context("fabric = \"iwarp-sctp\" with packets = \"native\"")
 }
 
 fn settings(plan: &IwarpSctp) -> (Settings, rpcrdma_sctp::Settings) {

@@ -75,11 +75,10 @@ fn section_11_1_a_request_that_is_early_waits() {
 fn section_8_equal_numbers_of_streams() {
     let new = |inbound, outbound| Association::new(Settings::default(), inbound, outbound);
     assert_eq!(new(8, 8).unwrap().streams(), 8);
-    let refused = Refusal::StreamCounts {
-        inbound: 8,
-        outbound: 9,
-    };
-    assert_eq!(new(8, 9).unwrap_err(), refused);
+    for (inbound, outbound) in [(8, 9), (9, 8), (10, 65535)] {
+        let refused = Refusal::StreamCounts { inbound, outbound };
+        assert_eq!(new(inbound, outbound).unwrap_err(), refused);
+    }
 }
 
 /// Each stream is a connection of its own.

@@ -16,8 +16,11 @@ const MAPPED_PREFIX: u8 = 96;
 /// Why a text is no block of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotBlock {
-    /// What stands before the slash is no address.
-    Address,
+    /// What stands before the slash, or all of it where there is none, is no address.
+    Address {
+        /// There is one.
+        slash: bool,
+    },
     /// What stands behind it is no number, or more than the address has bits.
     Prefix {
         /// The most it can be.
@@ -41,7 +44,9 @@ pub(crate) fn block(text: &str) -> Result<IpNet, NotBlock> {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
-    let address: IpAddr = address.parse().map_err(|_| NotBlock::Address)?;
+    let address: IpAddr = address.parse().map_err(|_| NotBlock::Address {
+        slash: prefix.is_some(),
+    })?;
     let one = IpNet::from(address);
     let Some(prefix) = prefix else {
         return not_mapped(one);
@@ -196,8 +201,14 @@ mod tests {
 
     #[test]
     fn what_is_no_block_is_refused_by_kind() {
-        assert_eq!(block("192.0.2/24"), Err(NotBlock::Address));
-        assert_eq!(block("host/24"), Err(NotBlock::Address));
+        for (text, slash) in [
+            ("192.0.2/24", true),
+            ("host/24", true),
+            ("host", false),
+            ("fe80::1%lo", false),
+        ] {
+            assert_eq!(block(text), Err(NotBlock::Address { slash }), "{text}");
+        }
         for prefix in [
             "192.0.2.0/33",
             "192.0.2.0/",

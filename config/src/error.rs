@@ -101,8 +101,9 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The same, for a key below this table that has no value. A quoted key may hold anything:
-    /// what would break the line is escaped.
+    /// what would break the line is escaped. And it may be as long as the file: it is shortened.
     pub(crate) fn absent(&self, key: &str) -> Origin {
+        let key = &shortened(key);
         let harmless = !key.contains(char::is_control);
         let key = if harmless {
             key.to_owned()
@@ -160,10 +161,7 @@ impl<'a> Problems<'a> {
     pub(crate) fn shown(&self, span: std::ops::Range<usize>) -> String {
         let written = self.text.get(span).unwrap_or_default();
         let line = written.split_whitespace().collect::<Vec<_>>().join(" ");
-        match line.char_indices().nth(SHOWN) {
-            Some((cut, _)) => format!("{}...", &line[..cut]),
-            None => line,
-        }
+        shortened(&line)
     }
 
     /// Whether nothing is wrong so far.
@@ -188,6 +186,14 @@ impl<'a> Problems<'a> {
     }
 }
 
+/// The first characters of a text, and dots where there are more.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +212,13 @@ mod tests {
     fn long_values_are_cut_between_characters() {
         let text = "é".repeat(100);
         let shown = Problems::new(&text).shown(0..text.len());
-        assert_eq!(shown, format!("{}...", "é".repeat(SHOWN)));
+        let short = format!("{}...", "é".repeat(SHOWN));
+        assert_eq!(shown, short);
+        let table = Origin {
+            offset: 0,
+            key: "front".to_owned(),
+            value: String::new(),
+        };
+        assert_eq!(table.absent(&text).key, format!("front.{short}"));
     }
 }

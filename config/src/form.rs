@@ -247,12 +247,16 @@ pub(crate) fn socket(text: &str) -> Result<Option<PathBuf>, Refusal> {
 /// One CIDR block.
 fn block(text: &str) -> Result<IpNet, Refusal> {
     allow::block(text).map_err(|reason| match reason {
-        NotBlock::Address => Refusal::new(
-            "has no IP address before the slash",
+        NotBlock::Address { slash } => Refusal::new(
+            match slash {
+                true => "has no IP address before the slash",
+                false => "is no IP address",
+            },
             "write a block such as \"192.0.2.0/24\" or \"2001:db8::/32\"",
         ),
         NotBlock::Prefix { max } => {
-            Refusal::new("has no prefix length", format!("end it in /0 to /{max}"))
+            let what = format!("has no prefix length of 0 to {max} behind the slash");
+            Refusal::new(what, format!("end it in /0 to /{max}"))
         }
         NotBlock::Mapped { meant } => Refusal::new(
             "is IPv4 in its IPv6 form, and peers are compared as IPv4",

@@ -172,10 +172,10 @@ fn transport(
     let place = format!("{place}transport.");
     compare!(notes, place, asked, new, Transport {
         version_max: "version_max", inline_bytes_max: "inline_bytes_max",
-        credits_min: "credits_min", backward: "backward", backward_credits: "backward_credits",
+        backward: "backward", backward_credits: "backward_credits",
         remote_invalidate: "remote_invalidate", negotiate_timeout: "negotiate_timeout_ms",
         version_memory: "version_memory_s", unbound_reply_bytes: "unbound_reply_bytes",
-    } except { inline_bytes, credits, properties, limits, kept_replies });
+    } except { inline_bytes, credits, credits_min, properties, limits, kept_replies });
     compare!(notes, place, asked.properties, new.properties, Properties {
         enabled: "properties.enabled", updates_per_second: "properties.updates_per_s",
         values_max: "properties.values_max", value_bytes_max: "properties.value_bytes_max",
@@ -188,6 +188,14 @@ fn transport(
     compare!(notes, place, asked.kept_replies, new.kept_replies, KeptReplies {
         bytes: "kept_replies.bytes", age: "kept_replies.age_ms",
     } except {});
+    // Fewer credits bring it down with them, unsaid: then they are what is to be told.
+    let follows = |fewer: &Transport, more: &Transport| {
+        fewer.credits_min == fewer.credits && fewer.credits < more.credits_min
+    };
+    let differs = asked.credits_min != new.credits_min;
+    if differs && !follows(new, asked) && !follows(asked, new) {
+        notes.restart.push(format!("{place}credits_min"));
+    }
     let least = match asked.version_max {
         VersionMax::One => 0,
         VersionMax::Two => VERSION_TWO_INLINE,
@@ -332,6 +340,27 @@ mod tests {
             ]
         );
         assert_eq!(running, plan(FILE));
+    }
+
+    #[test]
+    fn a_least_number_that_only_follows_another_is_not_blamed() {
+        let with = |credits, least| {
+            let lines = format!("[transport]\ncredits = {credits}\ncredits_min = {least}");
+            plan(&FILE.replace("[transport]", &lines))
+        };
+        let restart = |asked: Plan, new: &Plan| {
+            let made = Made {
+                built: asked.clone(),
+                asked: asked.clone(),
+            };
+            let mut running = asked;
+            made.reload(&mut running, new).restart
+        };
+        let both = |key: &str| ["back b", "service s"].map(|it| format!("{it}: transport.{key}"));
+        assert_eq!(restart(with(2, 4), &with(1, 4)), both("credits"));
+        assert_eq!(restart(with(1, 4), &with(2, 4)), both("credits"));
+        assert_eq!(restart(with(8, 4), &with(8, 5)), both("credits_min"));
+        assert_eq!(restart(with(8, 4), &with(8, 8)), both("credits_min"));
     }
 
     #[test]

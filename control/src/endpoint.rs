@@ -1,8 +1,9 @@
 //! A small server thread, for metrics and status: short requests, one answer each, few clients.
 //!
 //! No client can hold it up. Sockets never block, a request is at most [`REQUEST_BYTES`] long,
-//! a client has [`PATIENCE`] for everything from connecting to taking the last octet, and of
-//! more than [`CLIENTS`] at a time the others wait in the listener's queue, for that long at most.
+//! a client has [`PATIENCE`] for everything from connecting to taking the last octet, and one that
+//! comes when there are [`CLIENTS`] already takes the place of the oldest that has not said all yet,
+//! or, where all have, of the oldest.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io::{self, ErrorKind, Read, Write};
@@ -146,7 +147,7 @@ impl<D: Door, P: Protocol> Server<D, P> {
         loop {
             let now = Instant::now();
             pause_until = pause_until.filter(|&until| until > now);
-            let admitting = pause_until.is_none() && self.clients.len() < CLIENTS;
+            let admitting = pause_until.is_none();
             if self.wait(stop, admitting, pause_until, now) {
                 return;
             }
@@ -196,7 +197,8 @@ impl<D: Door, P: Protocol> Server<D, P> {
 
     /// Takes clients that wait; false when that fails for want of descriptors.
     fn admit(&mut self, now: Instant) -> bool {
-        while self.clients.len() < CLIENTS {
+        // As many as there is place for: the others next time, when these had theirs.
+        for _ in 0..CLIENTS {
             match self.door.admit() {
                 Ok(stream) => {
                     let deadline = now + self.patience;
@@ -210,6 +212,7 @@ impl<D: Door, P: Protocol> Server<D, P> {
                         .go_on(&mut self.protocol)
                         .is_ok_and(|fate| fate == Fate::Stays)
                     {
+                        self.make_room();
                         self.clients.push(client);
                     }
                 }
@@ -219,6 +222,19 @@ impl<D: Door, P: Protocol> Server<D, P> {
             }
         }
         true
+    }
+}
+
+impl<D: Door, P> Server<D, P> {
+    /// Shows out one client where there are as many as there may be.
+    fn make_room(&mut self) {
+        if self.clients.len() < CLIENTS {
+            return;
+        }
+        // They stand in the order in which they came.
+        let asking = |client: &Client<D::Stream>| client.answer.is_none();
+        let oldest = self.clients.iter().position(asking).unwrap_or(0);
+        self.clients.remove(oldest);
     }
 }
 
@@ -325,7 +341,7 @@ mod tests {
 
     #[test]
     fn more_silent_clients_than_there_is_room_for_are_shown_out() {
-        let (_endpoint, address) = serve(Duration::from_millis(20));
+        let (_endpoint, address) = serve(Duration::from_secs(3600));
         let _silent: Vec<_> = (0..3 * CLIENTS)
             .map(|_| TcpStream::connect(address).unwrap())
             .collect();

@@ -53,6 +53,25 @@ pub struct OnFabric {
 }
 
 impl OnFabric {
+    /// Whether what is said goes with the fabric.
+    ///
+    /// # Errors
+    ///
+    /// It would have no effect.
+    pub fn check(&self) -> Result<()> {
+        if self.fabric == FabricName::Verbs {
+            return Ok(());
+        }
+        let name = self.fabric.name();
+        if self.device.is_some() {
+            bail!("--device: --fabric {name} has no devices to choose from");
+        }
+        if self.expose != ExposeBy::Auto {
+            bail!("--expose: --fabric {name} has one way to expose memory");
+        }
+        Ok(())
+    }
+
     fn idle(&self) -> Idle {
         match self.idle_us.map(Duration::from_micros) {
             None => Idle::Spin,
@@ -319,6 +338,7 @@ impl Run {
     ///
     /// What is said does not go with the fabric, or a name has no address.
     pub fn place(&self) -> Result<Place> {
+        self.on.check()?;
         match (self.on.fabric, &self.connect, self.address) {
             (FabricName::Memory, None, None) => Ok(Place::Here(SERVICE.to_owned())),
             (FabricName::Memory, ..) => {
@@ -400,6 +420,10 @@ mod tests {
         let line = "--fabric iwarp-sctp --address 192.0.2.1 --lcores 1";
         assert_eq!(place(line).expect("here"), here);
         assert!(place("--connect 192.0.2.1:1").is_err());
+        assert!(place("--device mlx5_0").is_err());
+        assert!(place("--fabric memory --expose arena").is_err());
+        assert!(place("--fabric iwarp-sctp --connect 192.0.2.1:1 --device siw0").is_err());
+        assert!(place("--fabric verbs --connect 192.0.2.1:1 --device siw0 --expose arena").is_ok());
     }
 
     #[test]

@@ -16,5 +16,6 @@ pub mod load;
 pub mod nfs;
 pub mod progress;
 pub mod report;
+#[cfg(feature = "trial")]
 pub mod trial;
 pub mod workload;

@@ -78,6 +78,7 @@ fn verbs(on: &OnFabric) -> Result<VerbsFabric> {
 
 /// Answers calls until the process is killed.
 fn serve(options: &Serve) -> Result<()> {
+    options.on.check()?;
     match options.on.fabric {
         FabricName::Memory => bail!(
             "serve: the memory fabric is within this process; give --fabric verbs or iwarp-sctp"

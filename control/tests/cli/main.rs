@@ -1,22 +1,21 @@
 //! The `rpcrdmad` binary from outside: its commands, their output and exit codes, its signals.
 
-#[path = "support/mod.rs"]
+mod running;
+mod signals;
+#[path = "../support/mod.rs"]
 mod support;
 
-use rpcrdmad::status::{Document, Role, State};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, Mode, mkfifoat};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rpcrdmad::status::Document;
+use running::Running;
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use support::octets::{One, Two, head, null, success};
-use support::tcp::{Server, Stream, nfs_null, nfs_read, nfs_read_reply};
+use support::tcp::{Server, Stream, nfs_null};
 use support::{PATIENCE, octets, until};
-use tempfile::TempDir;
 
 fn rpcrdmad(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rpcrdmad"));
@@ -45,131 +44,6 @@ fn output_for(arguments: &[&str], lines: &str) -> Output {
 
 fn text(octets: &[u8]) -> &str {
     std::str::from_utf8(octets).expect("text")
-}
-
-/// A running `rpcrdmad run`; killed when dropped.
-struct Running {
-    child: Child,
-    socket: PathBuf,
-    scratch: TempDir,
-}
-
-impl Running {
-    /// Runs this configuration, with a status socket, and waits until it serves.
-    fn start(configuration: &str) -> Self {
-        let scratch = tempfile::tempdir().expect("a scratch directory");
-        let file = scratch.path().join("appliance.toml");
-        std::fs::write(&file, configuration).expect("a file");
-        Self::with(scratch, &["--config", path(&file)])
-    }
-
-    fn with(scratch: TempDir, arguments: &[&str]) -> Self {
-        let socket = scratch.path().join("status.sock");
-        let child = rpcrdmad(&["run", "--socket", path(&socket)])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut running = Self {
-            child,
-            socket,
-            scratch,
-        };
-        until("a status socket", || {
-            let ended = running.child.try_wait().expect("a child");
-            assert_eq!(ended, None, "it runs");
-            running.status().filter(|it| it.state == State::Serving)
-        });
-        running
-    }
-
-    /// What it says of itself, once it does.
-    fn status(&self) -> Option<Document> {
-        let said = output(&["status", "--json", "--socket", path(&self.socket)]);
-        serde_json::from_slice(&said.stdout).ok()
-    }
-
-    /// Where its back listens.
-    fn back(&self) -> SocketAddr {
-        let status = self.status().expect("it runs");
-        let back = status.listeners.iter().find(|it| it.role == Role::Back);
-        back.expect("a back").address.parse().expect("an address")
-    }
-
-    fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
-    /// Has it read this configuration, and waits until it has.
-    fn reread(&self, configuration: &str) -> Document {
-        let tried = |it: &Document| it.reloads.taken + it.reloads.refused;
-        let before = tried(&self.status().expect("it runs"));
-        std::fs::write(self.file(), configuration).expect("a file");
-        kill_process(self.pid(), Signal::HUP).expect("it runs");
-        until("a configuration read again", || {
-            self.status().filter(|it| tried(it) > before)
-        })
-    }
-
-    /// Its configuration.
-    fn file(&self) -> PathBuf {
-        self.scratch.path().join("appliance.toml")
-    }
-
-    fn terminate(&self) {
-        kill_process(self.pid(), Signal::TERM).expect("it runs");
-    }
-
-    /// Whether it has ended, after at most `patience`.
-    fn ends_within(&self, patience: Duration) -> bool {
-        let end = pidfd_open(self.pid(), PidfdFlags::empty()).expect("a child");
-        let timeout = Timespec {
-            tv_sec: patience.as_secs().cast_signed(),
-            tv_nsec: patience.subsec_nanos().into(),
-        };
-        let ended = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&timeout));
-        ended.expect("no signals here") > 0
-    }
-
-    /// What it said, and how it ended, when it has.
-    fn end(mut self) -> Output {
-        assert!(self.ends_within(PATIENCE), "it goes on");
-        let mut output = Output {
-            status: self.child.wait().expect("a child"),
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-        };
-        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
-        let read = stdout.expect("piped").read_to_end(&mut output.stdout);
-        read.expect("what it said");
-        let read = stderr.expect("piped").read_to_end(&mut output.stderr);
-        read.expect("what it logged");
-        assert!(!self.socket.exists(), "its socket goes with it");
-        output
-    }
-
-    /// Processor time that all its threads have taken.
-    fn processor_time(&self) -> Duration {
-        let tasks = format!("/proc/{}/task", self.child.id());
-        let tasks = std::fs::read_dir(tasks).expect("it runs");
-        let nanoseconds = tasks.map(|task| {
-            let file = task.expect("a thread").path().join("schedstat");
-            let line = std::fs::read_to_string(file).expect("a kernel that accounts");
-            let first = line.split(' ').next().expect("three numbers");
-            first.parse::<u64>().expect("nanoseconds")
-        });
-        Duration::from_nanos(nanoseconds.sum())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already where all went well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn path(path: &Path) -> &str {
@@ -411,131 +285,6 @@ fn status_of_nobody() {
     let said = output(&["status", "--socket", path(&socket)]);
     assert_ne!(said.status.code(), Some(0));
     assert!(text(&said.stderr).contains("nobody.sock"), "{said:?}");
-}
-
-/// SIGTERM: no new connections, the Call in flight is answered, then the end, in good order.
-#[test]
-fn sigterm_drains() {
-    let server = Server::new();
-    let running = Running::start(&gateways(server.address()));
-    let address = running.back();
-    let mut client = Stream::to(address);
-    client.send(&nfs_read(5, 100_000));
-    let mut backend = server.accept();
-    assert_eq!(backend.record(), Some(nfs_read(5, 100_000)));
-    running.terminate();
-    until("a closed door", || {
-        std::net::TcpStream::connect(address).is_err().then_some(())
-    });
-    let reply = nfs_read_reply(5, &octets::payload(100_000, 1));
-    backend.send(&reply);
-    assert!(client.record() == Some(reply), "answered");
-    assert_eq!(client.record(), None, "then closed");
-    let said = running.end();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
-}
-
-/// A second signal does not wait for the Call.
-#[test]
-fn a_second_signal_ends_at_once() {
-    let server = Server::new();
-    let running = Running::start(&gateways(server.address()));
-    let mut client = Stream::to(running.back());
-    client.send(&nfs_null(5));
-    let mut backend = server.accept();
-    assert_eq!(backend.record(), Some(nfs_null(5)));
-    running.terminate();
-    until("draining", || {
-        let status = running.status()?;
-        (status.state == State::Draining).then_some(())
-    });
-    running.terminate();
-    assert_eq!(client.record(), None, "no answer");
-    assert_eq!(running.end().status.code(), Some(0));
-}
-
-/// SIGHUP: a wrong file is told all that is wrong, and changes nothing; of a right one that is taken
-/// which can be, and the rest is named.
-#[test]
-fn sighup_has_the_file_read_again() {
-    let server = Server::new();
-    let right = gateways(server.address());
-    let running = Running::start(&right);
-    let mut client = Stream::to(running.back());
-    client.send(&nfs_null(1));
-    let mut backend = server.accept();
-    assert_eq!(backend.record(), Some(nfs_null(1)));
-
-    let refused = running.reread(&format!("{right}[transport]\ncredit = 4\n"));
-    let problem = refused.reloads.last_refusal.expect("one problem");
-    let place = format!("{}:16:1: transport.credit = 4: ", path(&running.file()));
-    assert!(problem.starts_with(&place), "{problem}");
-
-    let more = "[transport]\ncredits = 8\n[runtime]\nlog = 'error'\n";
-    let changed = right.replace("[runtime]\n", more).replace("= 32", "= 64");
-    let taken = running.reread(&changed).reloads;
-    assert_eq!(
-        (taken.taken, taken.refused, taken.last_refusal),
-        (1, 1, None)
-    );
-    assert_eq!(taken.restart, ["runtime.memory_mib"]);
-
-    backend.send(&success(1));
-    assert_eq!(client.record(), Some(success(1)));
-    client.close();
-    running.terminate();
-    let said = running.end();
-    assert_eq!(said.status.code(), Some(0));
-    let log = text(&said.stderr);
-    for line in [
-        "configuration refused",
-        &place,
-        "front nfs: transport.credits 64 -> 8; back back: ",
-        "takes a restart: runtime.memory_mib",
-    ] {
-        assert!(log.contains(line), "{line} in\n{log}");
-    }
-    assert!(
-        !log.contains("draining"),
-        "logged as little as it says:\n{log}"
-    );
-}
-
-/// A pipe where its file was does not hold it up, and neither do calls to end it.
-#[test]
-fn sighup_with_a_pipe_for_a_file_is_refused() {
-    let server = Server::new();
-    let running = Running::start(&gateways(server.address()));
-    let file = running.file();
-    std::fs::remove_file(&file).expect("its file");
-    mkfifoat(CWD, &file, Mode::RUSR | Mode::WUSR).expect("a pipe");
-    kill_process(running.pid(), Signal::HUP).expect("it runs");
-    let problem = until("a refusal", || running.status()?.reloads.last_refusal);
-    assert!(problem.contains(": is not a regular file; "), "{problem}");
-    running.terminate();
-    assert_eq!(running.end().status.code(), Some(0));
-}
-
-/// What the command line fixes does not change, nor is it said to.
-#[test]
-fn sighup_changes_no_more_than_it_says() {
-    let server = Server::new();
-    let right = gateways(server.address());
-    let scratch = tempfile::tempdir().expect("a scratch directory");
-    let file = scratch.path().join("appliance.toml");
-    std::fs::write(&file, &right).expect("a file");
-    let options = ["--log", "info", "--config", path(&file)];
-    let running = Running::with(scratch, &options);
-    let noisy = right.replace("[runtime]\n", "[runtime]\nlog = 'debug'\n");
-    assert_eq!(running.reread(&noisy).reloads.taken, 1);
-    let larger = noisy.replace("= 32", "= 64");
-    assert_eq!(running.reread(&larger).reloads.taken, 2);
-    running.terminate();
-    let said = running.end();
-    let log = text(&said.stderr);
-    assert!(!log.contains("runtime.log"), "{log}");
-    let nothing = log.matches("nothing changes").count();
-    assert_eq!(nothing, 1, "the first time alone:\n{log}");
 }
 
 /// Without a file it serves a scratch directory, says how to reach it, and removes it at the end.

@@ -107,6 +107,8 @@ fn no_example_is_left_out() {
     let run_below = [
         "embedded.toml",
         "every-key.toml",
+        "iwarp-sctp-back.toml",
+        "iwarp-sctp-front.toml",
         "minimal.toml",
         "nfs-server.toml",
         "resizable.toml",
@@ -233,30 +235,41 @@ fn verbs_front_lets_no_stranger_in() {
     appliance.end();
 }
 
-#[test]
-fn verbs_back() {
+/// The back of one example leads to the front of another, in one appliance.
+fn back_to_front(back: &str, front: &str, port: u16, version: u32) {
     let server = Server::new();
-    let mut plan = plan("verbs-back.toml", &server, Path::new(""));
+    let mut plan = plan(back, &server, Path::new(""));
     plan.backs[0].upstream = Upstream::Host {
         host: "127.0.0.1".to_owned(),
-        port: 20049,
+        port,
     };
-    let mut front = load(&path("verbs-front.toml"), &machine()).expect("an example");
-    front.fronts[0].listen = "127.0.0.1:20049".to_owned();
+    let mut front = load(&path(front), &machine()).expect("an example");
+    front.fronts[0].listen = format!("127.0.0.1:{port}");
     front.fronts[0].allow = Peers::local();
-    let BackendAddress::Tcp { port, .. } = &mut front.fronts[0].backends[0].address else {
+    let BackendAddress::Tcp { port: backend, .. } = &mut front.fronts[0].backends[0].address else {
         panic!("a server elsewhere");
     };
-    *port = server.address().port();
+    *backend = server.address().port();
     front.fronts[0].backends[0].source_port = SourcePort::Any;
     plan.fronts = front.fronts;
     plan.reckon();
     let appliance = Appliance::of(plan);
     let mut client = Stream::to(appliance.back());
     let _backend = is_passed_on(&mut client, &server, NFS);
-    assert_eq!(versions(&appliance), [Some(1); 2], "fallen back");
+    assert_eq!(versions(&appliance), [Some(version); 2]);
     client.close();
     appliance.end();
+}
+
+/// The front speaks no version two: the back falls back.
+#[test]
+fn verbs_back() {
+    back_to_front("verbs-back.toml", "verbs-front.toml", 20049, 1);
+}
+
+#[test]
+fn iwarp_sctp_back_and_front() {
+    back_to_front("iwarp-sctp-back.toml", "iwarp-sctp-front.toml", 9899, 2);
 }
 
 /// A client whose Call is with a server when the drain begins gets its answer before the end.

@@ -85,7 +85,7 @@ fn has(arguments: &[String], option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpcrdma_config::plan::Idle;
+    use rpcrdma_config::plan::{Idle, Log};
     use std::time::Duration;
 
     fn runtime() -> Runtime {
@@ -96,6 +96,7 @@ mod tests {
             hugepages: Hugepages::Try,
             connections_max: 1,
             drain_timeout: Duration::ZERO,
+            log: Log::Info,
         }
     }
 

@@ -47,6 +47,8 @@ route add $FAR dev a0 src $NEAR table 102
 END
     tc qdisc add dev a0 root pfifo
     tc qdisc add dev a1 root pfifo
+    # RoCE expects a wire without loss: several READs of 1 MiB at once are more packets than the kernel would queue.
+    echo 100000 >/proc/sys/net/core/netdev_max_backlog
 }
 
 sever() { ip link set w0 down && ip link set w1 down; }

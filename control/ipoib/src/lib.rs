@@ -1,0 +1,23 @@
+//! IP over InfiniBand for the control thread: links, multicast groups and neighbours as pure state machines, and the bytes
+//! they speak.
+//!
+//! It owns: what is known of the subnet administrator (SA), of each link and its groups, of neighbours. It promises: every
+//! failure of a group operation is told by kind, also of those that nobody waits for; no limit of a peer's choosing; time
+//! and randomness come in as data. It never does input or output: bytes and commands go in, bytes and commands come out.
+//!
+//! | | |
+//! |---|---|
+//! | names | [`gid`], [`pkey`], [`qkey`], [`mtu`], [`mgid`] |
+//! | bytes | `mad` (SA management datagrams), `packet` (encapsulation, ARP, neighbour discovery) |
+//! | machines | `sa` (transactions), `link` (bring-up), `group` (joins, cache, the egress rule), `router`, `node` (all of them) |
+//!
+//! References are to the link and multicast document ("link section 7"), RFC 4391 (encapsulation), RFC 4755 (connected
+//! mode) and the InfiniBand Architecture Specification ("IBA 15.2.5.17").
+#![forbid(unsafe_code)]
+
+pub mod gid;
+pub mod join;
+pub mod mgid;
+pub mod mtu;
+pub mod pkey;
+pub mod qkey;

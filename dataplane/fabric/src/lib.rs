@@ -6,8 +6,8 @@
 //!
 //! Beside it stand the two things every lcore needs to use a port: the [`arena`] that its
 //! memory lies in, and the [`pool`] that says who has which part of it. How connections are
-//! made is the control thread's side: [`connect`], with what fabrics need for it, a [`bell`] between
-//! threads and [`names`] of hosts.
+//! made is the control thread's side: [`connect`], with what fabrics need for it: the [`stage`]s of a
+//! connection, a [`bell`] between threads, an [`outlet`] to each port and [`names`] of hosts.
 //!
 //! Implementations: `rpcrdma-memory` (two endpoints in one process), `rpcrdma-verbs` (RDMA devices,
 //! by rdma-core) and `rpcrdma-iwarp-sctp` (RDMA in software, on SCTP). What every one of them keeps
@@ -32,9 +32,11 @@ pub mod floor;
 mod mapping;
 pub mod names;
 pub mod numa;
+pub mod outlet;
 pub mod pool;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 pub mod short;
+pub mod stage;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod tract;
 

@@ -12,8 +12,8 @@
 use crate::port::At;
 use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::{ConnectionId, ListenerId};
+use rpcrdma_fabric::outlet;
 use rtrb::{Consumer, Producer, RingBuffer};
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -90,14 +90,7 @@ pub(crate) struct Words {
 }
 
 /// Control's side.
-#[derive(Debug)]
-pub(crate) struct Outlet<L> {
-    notices: Producer<Notice<L>>,
-    words: Consumer<Word>,
-    bell: Arc<Bell>,
-    /// Notices that found no room yet.
-    waiting: VecDeque<Notice<L>>,
-}
+pub(crate) type Outlet<L> = outlet::Outlet<Notice<L>, Word>;
 
 /// Both sides, for a port of so many queue pairs and requests that wait. `control` is control's
 /// bell.
@@ -119,12 +112,7 @@ pub(crate) fn pair<L>(
         kept,
         control,
     };
-    let outlet = Outlet {
-        notices: to_port,
-        words: from_port,
-        bell,
-        waiting: VecDeque::new(),
-    };
+    let outlet = Outlet::new(to_port, from_port, bell);
     Ok((inbox, words, outlet))
 }
 
@@ -176,39 +164,5 @@ impl Words {
 impl Drop for Words {
     fn drop(&mut self) {
         self.control.ring();
-    }
-}
-
-impl<L> Outlet<L> {
-    /// Tells the port, now or as soon as there is room.
-    pub(crate) fn tell(&mut self, notice: Notice<L>) {
-        self.waiting.push_back(notice);
-        self.push_on();
-    }
-
-    /// Hands over what waits.
-    pub(crate) fn push_on(&mut self) {
-        let mut told = false;
-        while let Some(notice) = self.waiting.pop_front() {
-            if let Err(rtrb::PushError::Full(notice)) = self.notices.push(notice) {
-                self.waiting.push_front(notice);
-                break;
-            }
-            told = true;
-        }
-        if told {
-            self.bell.ring();
-        }
-    }
-
-    /// The next word.
-    pub(crate) fn next(&mut self) -> Option<Word> {
-        self.words.pop().ok()
-    }
-
-    /// The port is gone, and all its words are read.
-    pub(crate) fn is_over(&self) -> bool {
-        // In this order: what was said before the end is still there after it.
-        self.words.is_abandoned() && self.words.is_empty()
     }
 }

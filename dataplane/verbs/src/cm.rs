@@ -1,6 +1,5 @@
-//! The connection manager: ids, its events, and the way of one connection.
-//!
-//! Start with [`stage`]: what follows what.
+//! The connection manager: ids and its events. What follows what is in
+//! [`rpcrdma_fabric::stage`].
 
 mod address;
 mod channel;
@@ -8,7 +7,6 @@ mod event;
 mod identifier;
 mod parameters;
 mod reason;
-mod stage;
 
 pub(crate) use address::Address;
 pub(crate) use channel::Channel;
@@ -16,4 +14,3 @@ pub(crate) use event::{Happening, Offer, What};
 pub(crate) use identifier::Identifier;
 pub(crate) use parameters::{Most, Parameters};
 pub(crate) use reason::to_peer;
-pub(crate) use stage::{Input, Parting, Stage};

@@ -5,7 +5,7 @@
 //! each device's own events, and the bell that ports ring. What came is turned into
 //! [`Event`]s here, and into what the ports must know.
 //!
-//! - `connections.rs`: the way of each connection, by the table of `cm/stage.rs`
+//! - `connections.rs`: the way of each connection, by the table of [`rpcrdma_fabric::stage`]
 //! - `resolve.rs`: its first steps, where it is begun here
 //! - `listeners.rs`: where peers are heard
 //! - `ports.rs`: making a port, and what it says

@@ -16,8 +16,8 @@ use crate::expose::Window;
 use crate::object::Objects;
 use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::ConnectionId;
+use rpcrdma_fabric::outlet;
 use rtrb::{Consumer, Producer, RingBuffer};
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -66,14 +66,7 @@ pub(crate) struct Inbox {
 }
 
 /// Control's side.
-#[derive(Debug)]
-pub(crate) struct Outlet {
-    notices: Producer<Notice>,
-    words: Consumer<Word>,
-    bell: Arc<Bell>,
-    /// Notices that found no room yet.
-    waiting: VecDeque<Notice>,
-}
+pub(crate) type Outlet = outlet::Outlet<Notice, Word>;
 
 /// Both sides, for a port of so many queue pairs and windows. `control` is control's bell.
 pub(crate) fn pair(
@@ -93,12 +86,7 @@ pub(crate) fn pair(
         control,
         objects,
     };
-    let outlet = Outlet {
-        notices: to_port,
-        words: from_port,
-        bell,
-        waiting: VecDeque::new(),
-    };
+    let outlet = Outlet::new(to_port, from_port, bell);
     Ok((inbox, outlet))
 }
 
@@ -158,44 +146,5 @@ impl Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.let_go();
-    }
-}
-
-impl Outlet {
-    /// Tells the port, now or as soon as there is room.
-    pub(crate) fn tell(&mut self, notice: Notice) {
-        self.waiting.push_back(notice);
-        self.push_on();
-    }
-
-    /// Hands over what waits.
-    pub(crate) fn push_on(&mut self) {
-        let mut told = false;
-        while let Some(notice) = self.waiting.pop_front() {
-            if let Err(rtrb::PushError::Full(notice)) = self.notices.push(notice) {
-                self.waiting.push_front(notice);
-                break;
-            }
-            told = true;
-        }
-        if told {
-            self.bell.ring();
-        }
-    }
-
-    /// The next word.
-    pub(crate) fn next(&mut self) -> Option<Word> {
-        self.words.pop().ok()
-    }
-
-    /// The port is gone, and not all its words are read.
-    pub(crate) fn is_left(&self) -> bool {
-        self.words.is_abandoned() && !self.words.is_empty()
-    }
-
-    /// The port is gone, and all its words are read.
-    pub(crate) fn is_over(&self) -> bool {
-        // In this order: what was said before the end is still there after it.
-        self.words.is_abandoned() && self.words.is_empty()
     }
 }

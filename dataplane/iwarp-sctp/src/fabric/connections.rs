@@ -5,13 +5,13 @@
 
 use super::IwarpFabric;
 use super::listeners::parse;
-use super::stage::{Input, Parting, Stage};
 use crate::endpoint::{Endpoint, Origin, Seat};
 use crate::error::Error;
 use crate::inbox::Notice;
 use crate::stack::Stack;
 use rpcrdma_fabric::connect::{ConnectionId, Event, PortId};
 use rpcrdma_fabric::names::{Answer, Names};
+use rpcrdma_fabric::stage::{Input, Stage};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -92,23 +92,20 @@ impl<S: Stack> IwarpFabric<S> {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
-        let before = connection.stage;
-        let Ok(after) = before.next(input) else {
+        let Some(step) = connection.stage.step(input) else {
             return;
         };
-        connection.stage = after;
         let (origin, port) = (connection.origin, connection.port);
-        let over = after == Stage::Over;
-        if before != Stage::Ending && (over || after == Stage::Ending) {
-            self.part(id, before.parting(input), why);
-            let unanswered = matches!(before, Stage::Requested | Stage::Taken);
+        if step.ends() {
+            self.events.extend(step.parting(id, why));
+            let unanswered = matches!(step.before, Stage::Requested | Stage::Taken);
             if let (true, Input::Vacated, Some(port)) = (unanswered, input, port) {
                 self.turn_away(port, origin);
             }
         }
-        if over {
+        if step.is_last() {
             self.connections.remove(&id);
-            if let (true, Some(port)) = (before.has_endpoint(), port) {
+            if let (true, Some(port)) = (step.before.has_endpoint(), port) {
                 self.leave_port(port);
             }
         }
@@ -125,17 +122,6 @@ impl<S: Stack> IwarpFabric<S> {
                     private_data: None,
                 },
             );
-        }
-    }
-
-    fn part(&mut self, connection: ConnectionId, parting: Parting, why: impl FnOnce() -> String) {
-        match parting {
-            Parting::Silent => {}
-            Parting::Rejected => self.events.push_back(Event::Rejected {
-                connection,
-                reason: why(),
-            }),
-            Parting::Disconnected => self.events.push_back(Event::Disconnected { connection }),
         }
     }
 

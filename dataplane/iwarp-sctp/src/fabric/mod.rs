@@ -4,15 +4,13 @@
 //! what is out; associations and sessions are the ports', which say what happens to them.
 //! Everything comes in behind one bell that ports and endpoints ring.
 //!
-//! - `stage.rs`: the table of a connection's way
-//! - `connections.rs`: each connection, by that table
+//! - `connections.rs`: the way of each connection, by the table of [`rpcrdma_fabric::stage`]
 //! - `ports.rs`: making a port, and what it says
 //! - `listeners.rs`: where peers are heard
 
 mod connections;
 mod listeners;
 mod ports;
-mod stage;
 
 use crate::endpoint::Endpoint;
 use crate::error::Error;

@@ -2,7 +2,6 @@
 
 use super::IwarpFabric;
 use super::connections::Connection;
-use super::stage::Input;
 use crate::endpoint::Origin;
 use crate::error::Error;
 use crate::inbox::{self, Notice, Outlet, Word};
@@ -10,6 +9,7 @@ use crate::port::IwarpPort;
 use crate::stack::Stack;
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{ConnectionId, Event, Peer, PortId, PortWanted};
+use rpcrdma_fabric::stage::{Input, Stage};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -192,7 +192,7 @@ impl<S: Stack> IwarpFabric<S> {
             let Some(berth) = self.ports.get_mut(&port) else {
                 return;
             };
-            let Some(word) = berth.outlet.next() else {
+            let Some(word) = berth.outlet.hear() else {
                 return berth.outlet.push_on();
             };
             self.heed(port, word);
@@ -236,7 +236,6 @@ impl<S: Stack> IwarpFabric<S> {
     }
 
     fn note_established(&mut self, connection: ConnectionId, private_data: Box<[u8]>) {
-        use super::stage::Stage;
         let stage = |fabric: &Self| fabric.connections.get(&connection).map(|it| it.stage);
         let before = stage(self);
         self.feed(connection, Input::Established, String::new);

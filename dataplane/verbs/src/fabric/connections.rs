@@ -5,13 +5,14 @@
 //! end. What does not fit the table is late or out of turn, and changes nothing.
 
 use super::VerbsFabric;
-use crate::cm::{Happening, Identifier, Input, Offer, Parameters, Parting, Stage, What, to_peer};
+use crate::cm::{Happening, Identifier, Offer, Parameters, What, to_peer};
 use crate::endpoint::{Endpoint, Seat};
 use crate::error::{Error, Fault};
 use crate::inbox::Notice;
 use crate::object::{Context, QueuePair};
 use crate::port::Books;
 use rpcrdma_fabric::connect::{ConnectionId, Event, ListenerId, PortId};
+use rpcrdma_fabric::stage::{Input, Stage, Step};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -132,47 +133,33 @@ impl VerbsFabric {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
-        let before = connection.stage;
-        let Ok(after) = before.next(input) else {
+        let Some(step) = connection.stage.step(input) else {
             return;
         };
-        connection.stage = after;
         let port = connection.port();
-        let over = after == Stage::Over;
-        if before != Stage::Ending && (over || after == Stage::Ending) {
-            self.say_goodbye(id, before, input);
-            self.part(id, before.parting(input), why);
+        if step.ends() {
+            self.say_goodbye(id, &step);
+            self.events.extend(step.parting(id, why));
             if let (Some(port), Input::Lost | Input::Reject) = (port, input) {
                 self.tell_port(port, Notice::Lost(id));
             }
         }
-        if over {
+        if step.is_last() {
             self.bury(id);
         }
     }
 
     /// Tells the peer, if it knows of the connection and can be reached.
-    fn say_goodbye(&self, id: ConnectionId, before: Stage, input: Input) {
+    fn say_goodbye(&self, id: ConnectionId, step: &Step) {
         let Some(connection) = self.connections.get(&id).filter(|it| !self.is_down(it)) else {
             return;
         };
-        if before.is_known_to_peer() {
+        if step.before.is_known_to_peer() {
             // Where the peer was not reached yet there is nothing to end.
             let _ = connection.id().map(Identifier::disconnect);
-        } else if before == Stage::Taken && input != Input::Reject {
+        } else if step.before == Stage::Taken && step.input != Input::Reject {
             let reason = to_peer("the connection was lost before it stood");
             let _ = connection.id().map(|id| id.reject(&reason));
-        }
-    }
-
-    fn part(&mut self, connection: ConnectionId, parting: Parting, why: impl FnOnce() -> String) {
-        match parting {
-            Parting::Silent => {}
-            Parting::Rejected => self.events.push_back(Event::Rejected {
-                connection,
-                reason: why(),
-            }),
-            Parting::Disconnected => self.events.push_back(Event::Disconnected { connection }),
         }
     }
 

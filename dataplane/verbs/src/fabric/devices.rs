@@ -16,13 +16,13 @@
 
 use super::VerbsFabric;
 use super::connections::Connection;
-use crate::cm::Input;
 use crate::device::{self, Limits, LinkState, present};
 use crate::error::{Error, Fault};
 use crate::object::{Context, Device, Region, Rights};
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{self, DeviceChange, Event, PortId};
 use rpcrdma_fabric::numa;
+use rpcrdma_fabric::stage::Input;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 

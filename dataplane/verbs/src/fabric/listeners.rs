@@ -6,9 +6,10 @@
 
 use super::VerbsFabric;
 use super::connections::Connection;
-use crate::cm::{Happening, Identifier, Stage, to_peer};
+use crate::cm::{Happening, Identifier, to_peer};
 use crate::error::{Error, Fault};
 use rpcrdma_fabric::connect::{ConnectionId, Event, ListenerId, Peer};
+use rpcrdma_fabric::stage::Stage;
 use std::net::{IpAddr, SocketAddr};
 
 /// A listener.

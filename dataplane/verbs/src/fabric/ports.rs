@@ -3,7 +3,6 @@
 use super::VerbsFabric;
 use super::assemble::{join, keeper, poller};
 use super::connections::Connection;
-use crate::cm::Input;
 use crate::device::{Plan, plan};
 use crate::error::Error;
 use crate::expose::{Means, Registrar, Site, Windows};
@@ -15,6 +14,7 @@ use crate::{VerbsPort, expose};
 use rpcrdma_fabric::Handle;
 use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::connect::{ConnectionId, PortId, PortWanted};
+use rpcrdma_fabric::stage::Input;
 use std::sync::Arc;
 
 /// Octets that all queue pairs of a port have in flight from the port's own memory, together,
@@ -63,7 +63,7 @@ impl Drop for Berth {
     /// What the port has said and nobody has read: windows that are still bound go before the
     /// queue pairs that are behind them in the ring.
     fn drop(&mut self) {
-        while let Some(word) = self.outlet.next() {
+        while let Some(word) = self.outlet.hear() {
             if let (Word::Window(window), Some(objects)) = (word, &self.objects) {
                 objects.remove_window(window);
             }
@@ -258,7 +258,7 @@ impl VerbsFabric {
             let Some(berth) = self.ports.get_mut(&port) else {
                 return;
             };
-            let Some(word) = berth.outlet.next() else {
+            let Some(word) = berth.outlet.hear() else {
                 return berth.outlet.push_on();
             };
             match word {

@@ -4,10 +4,11 @@ use super::VerbsFabric;
 use super::connections::Connection;
 use super::devices::LINK_DOWN;
 use super::listeners::parse;
-use crate::cm::{Happening, Identifier, Input, Stage, What};
+use crate::cm::{Happening, Identifier, What};
 use crate::error::{Error, Fault};
 use rpcrdma_fabric::connect::{ConnectionId, Event};
 use rpcrdma_fabric::names::Names;
+use rpcrdma_fabric::stage::{Input, Stage};
 use std::net::SocketAddr;
 
 impl VerbsFabric {
@@ -89,7 +90,7 @@ impl VerbsFabric {
         if self.connections.get(&id).is_some_and(|it| self.is_down(it)) {
             return self.feed(id, Input::Lost, || LINK_DOWN.to_owned());
         }
-        self.feed(id, Input::RouteFound, String::new);
+        self.feed(id, Input::Found, String::new);
         if self
             .connections
             .get(&id)

@@ -319,7 +319,7 @@ impl Fabric for StandInFabric {
 
     fn poll(&mut self) -> Option<Event> {
         for port in 0..self.outlets.len() {
-            while let Some(word) = self.outlets.get_mut(port).and_then(Outlet::next) {
+            while let Some(word) = self.outlets.get_mut(port).and_then(Outlet::hear) {
                 self.heed(port, word);
             }
             if let Some(outlet) = self.outlets.get_mut(port) {

@@ -330,7 +330,7 @@ fn a_dropped_port_ends_its_connections() {
     } = b;
     drop(port);
     assert!(device.has_failed(nb) && !device.has_failed(na));
-    let words: Vec<bool> = std::iter::from_fn(|| outlet.next())
+    let words: Vec<bool> = std::iter::from_fn(|| outlet.hear())
         .map(|word| matches!(word, Word::Over(_)))
         .collect();
     assert_eq!(words, [false, true]);

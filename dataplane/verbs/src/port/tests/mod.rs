@@ -170,7 +170,7 @@ impl Node {
 
     /// What the port told control: broken connections, windows, and those that are over.
     fn words(&mut self) -> Vec<String> {
-        std::iter::from_fn(|| self.outlet.next())
+        std::iter::from_fn(|| self.outlet.hear())
             .map(|word| match word {
                 Word::Broken(connection) => format!("broken {}", connection.0),
                 Word::Window(window) => format!("window {:#x}", window.rkey),

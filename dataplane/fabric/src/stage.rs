@@ -1,20 +1,23 @@
-//! The way of a connection, as control sees it.
+//! The way of a connection, as the control thread of a fabric with queue pairs sees it: one enum,
+//! one pure `next`. A test compares the whole table with `stage.md`.
 //!
 //! ```text
 //! Resolving ─► Routing ─► Resolved ─take─► Opened ─connect─► Asked ──────┐
-//!                                                                        ├─► Established ─► Ending ─► Over
+//!     └───────────────────────┘                                          ├─► Established ─► Ending ─► Over
 //!                       Requested ─take─► Taken ─accept─► Accepted ──────┘
 //! ```
+//!
+//! A fabric that has no route to look for goes from `Resolving` to `Resolved`.
 //!
 //! From `take` on there is an endpoint, and whatever ends the connection leads to `Ending`: the
 //! queue pair is in error or about to be, and stays until the endpoint is given up. Only then is
 //! it `Over`, and destroyed.
 
-use std::fmt;
+use crate::connect::{ConnectionId, Event};
 
 /// Where a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// Begun here: the device that leads to the address is looked for.
     Resolving,
     /// The path on that device is looked for.
@@ -41,12 +44,18 @@ pub(crate) enum Stage {
 
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub enum Input {
+    /// The device that leads to the peer is found, and a route is still to be looked for.
     AddressFound,
-    RouteFound,
+    /// It is known how the peer is reached.
+    Found,
+    /// Control gives it a queue pair.
     Take,
+    /// Control asks the peer.
     Connect,
+    /// Control says yes to a request.
     Accept,
+    /// Both sides can send.
     Established,
     /// The peer or the fabric ended it.
     Lost,
@@ -62,17 +71,11 @@ pub(crate) enum Input {
 
 /// An input that cannot come here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Illegal(pub(crate) Stage, pub(crate) Input);
+pub struct Illegal;
 
-impl fmt::Display for Illegal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} does not follow {:?}", self.1, self.0)
-    }
-}
-
-/// What control's owner hears of an end.
+/// What control hears of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parting {
+pub enum Parting {
     /// Nothing: it did this itself, or never heard of the connection.
     Silent,
     /// It is not going to stand.
@@ -83,12 +86,16 @@ pub(crate) enum Parting {
 
 impl Stage {
     /// What follows.
-    pub(crate) fn next(self, input: Input) -> Result<Stage, Illegal> {
+    ///
+    /// # Errors
+    ///
+    /// [`Illegal`]: late, or out of turn. Nothing is to change.
+    pub fn next(self, input: Input) -> Result<Stage, Illegal> {
         use Input as I;
         use Stage as S;
         Ok(match (self, input) {
             (S::Resolving, I::AddressFound) => S::Routing,
-            (S::Routing, I::RouteFound) => S::Resolved,
+            (S::Resolving | S::Routing, I::Found) => S::Resolved,
             (S::Resolving | S::Routing | S::Resolved, I::Lost | I::Abandon) => S::Over,
             (S::Resolved, I::Take) => S::Opened,
             (S::Opened, I::Connect) => S::Asked,
@@ -100,13 +107,14 @@ impl Stage {
             (stage, I::Lost | I::Broken) if stage.has_endpoint() => S::Ending,
             (stage, I::Vacated) if stage.has_endpoint() => S::Over,
             // What was under way when it ended.
-            (S::Ending, I::Established | I::AddressFound | I::RouteFound) => S::Ending,
-            (stage, input) => return Err(Illegal(stage, input)),
+            (S::Ending, I::Established) => S::Ending,
+            _ => return Err(Illegal),
         })
     }
 
     /// It was taken, and its endpoint is out.
-    pub(crate) fn has_endpoint(self) -> bool {
+    #[must_use]
+    pub fn has_endpoint(self) -> bool {
         matches!(
             self,
             Stage::Opened
@@ -119,12 +127,14 @@ impl Stage {
     }
 
     /// The peer knows of it, so that it is to be told of its end.
-    pub(crate) fn is_known_to_peer(self) -> bool {
+    #[must_use]
+    pub fn is_known_to_peer(self) -> bool {
         matches!(self, Stage::Asked | Stage::Accepted | Stage::Established)
     }
 
     /// What is said when `input` ends a connection that is here.
-    pub(crate) fn parting(self, input: Input) -> Parting {
+    #[must_use]
+    pub fn parting(self, input: Input) -> Parting {
         match (self, input) {
             (_, Input::Reject | Input::Abandon) => Parting::Silent,
             (Stage::Established, _) => Parting::Disconnected,
@@ -133,6 +143,61 @@ impl Stage {
                 Parting::Rejected
             }
             _ => Parting::Silent,
+        }
+    }
+}
+
+/// A step of a connection's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Where it was.
+    pub before: Stage,
+    /// Where it is.
+    pub after: Stage,
+    /// What took it there.
+    pub input: Input,
+}
+
+impl Stage {
+    /// Goes where `input` leads: the one writer of a connection's stage. `None`, and nothing has
+    /// changed, where the table has no such step.
+    pub fn step(&mut self, input: Input) -> Option<Step> {
+        let before = *self;
+        let after = before.next(input).ok()?;
+        *self = after;
+        Some(Step {
+            before,
+            after,
+            input,
+        })
+    }
+}
+
+impl Step {
+    /// The connection ends by it.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        self.before != Stage::Ending && matches!(self.after, Stage::Ending | Stage::Over)
+    }
+
+    /// It is over by it.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        self.after == Stage::Over
+    }
+
+    /// What control hears of it, where it ends the connection; `why` is for a person.
+    pub fn parting(&self, connection: ConnectionId, why: impl FnOnce() -> String) -> Option<Event> {
+        if !self.ends() {
+            return None;
+        }
+        match self.before.parting(self.input) {
+            Parting::Silent => None,
+            Parting::Rejected => Some(Event::Rejected {
+                connection,
+                reason: why(),
+            }),
+            Parting::Disconnected => Some(Event::Disconnected { connection }),
         }
     }
 }
@@ -156,7 +221,7 @@ mod tests {
     ];
     const INPUTS: [Input; 11] = [
         Input::AddressFound,
-        Input::RouteFound,
+        Input::Found,
         Input::Take,
         Input::Connect,
         Input::Accept,
@@ -176,8 +241,8 @@ mod tests {
         for stage in STAGES {
             for input in INPUTS {
                 if let Ok(next) = stage.next(input) {
-                    let ends = matches!(next, Stage::Ending | Stage::Over) && stage != next;
-                    let said = if ends && stage != Stage::Ending {
+                    let step = stage.clone().step(input).expect("the same");
+                    let said = if step.ends() {
                         format!("{:?}", stage.parting(input))
                     } else {
                         String::new()

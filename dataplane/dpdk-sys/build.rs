@@ -7,10 +7,10 @@ fn main() {
 
 #[cfg(feature = "libdpdk")]
 fn main() {
-    for source in ["shim.h", "eal.c", "memory.c", "telemetry.c"] {
+    for source in ["shim.h", "eal.c", "memory.c", "port.c", "telemetry.c"] {
         println!("cargo::rerun-if-changed=shim/{source}");
     }
-    // Of its libraries only these two are linked: the drivers are plug-ins that EAL loads itself.
+    // Of its libraries only these are linked: the drivers are plug-ins that EAL loads itself.
     let dpdk = match pkg_config::Config::new()
         .atleast_version("22.11")
         .cargo_metadata(false)
@@ -26,7 +26,12 @@ fn main() {
         }
     };
     cc::Build::new()
-        .files(["shim/eal.c", "shim/memory.c", "shim/telemetry.c"])
+        .files([
+            "shim/eal.c",
+            "shim/memory.c",
+            "shim/port.c",
+            "shim/telemetry.c",
+        ])
         .includes(&dpdk.include_paths)
         .define("_GNU_SOURCE", None)
         .std("c11")
@@ -36,7 +41,14 @@ fn main() {
     for path in &dpdk.link_paths {
         println!("cargo::rustc-link-search=native={}", path.display());
     }
-    for library in ["rte_eal", "rte_telemetry"] {
+    for library in [
+        "rte_eal",
+        "rte_ethdev",
+        "rte_mbuf",
+        "rte_mempool",
+        "rte_ring",
+        "rte_telemetry",
+    ] {
         println!("cargo::rustc-link-lib={library}");
     }
 }

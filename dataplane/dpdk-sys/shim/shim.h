@@ -73,6 +73,65 @@ struct shim_zone {
 int shim_zone_reserve(const char *name, uint64_t length, int32_t socket, uint32_t align, struct shim_zone *zone);
 int shim_zone_free(const void *handle);
 
+/* --- ports ---------------------------------------------------------------------------------------------- */
+
+/* Frames of one burst at most. */
+#define SHIM_BURST 32
+/* Octets in front of what a frame of the pool's begins with. */
+#define SHIM_HEADROOM 128
+
+/* The frame goes on in another buffer, which is not shown. */
+#define SHIM_FRAME_CHAINED 1
+/* The port found a checksum of the frame's wrong: that of IPv4, or that of UDP. */
+#define SHIM_FRAME_DAMAGED 2
+
+struct shim_frame {
+    void *handle;
+    uint8_t *buffer;
+    uint16_t room;          /* octets of the buffer */
+    uint16_t offset;        /* where the frame begins in it */
+    uint16_t length;        /* octets of the frame */
+    uint16_t flags;
+};
+
+struct shim_port {
+    void *pool;             /* lives as long as EAL */
+    uint16_t number;
+    uint8_t mac[6];
+    int32_t socket;
+    uint32_t mbufs;         /* in the pool */
+    char driver[32];        /* ends in a zero octet */
+};
+
+struct shim_port_counts {
+    uint64_t frames_in, bytes_in, frames_out, bytes_out;
+    uint64_t missed, errors_in, errors_out, no_buffer;
+};
+
+uint32_t shim_port_count(void);
+
+/* Octets that the pool of a port takes, so many frames of it. */
+uint64_t shim_pool_bytes(uint16_t mtu, uint32_t mbufs);
+
+/* Sets up one queue each way, and a pool of `mbufs` buffers, each with room for a frame of that MTU; starts the port.
+ * -ENODEV: there is no port of this name. -ERANGE: its MTU cannot be so great. */
+int shim_port_open(const char *name, uint16_t mtu, uint32_t mbufs, struct shim_port *port);
+
+/* Stops it for good. Its frames stay good. */
+int shim_port_close(uint16_t number);
+
+/* 1: the link is up. */
+int shim_port_is_up(uint16_t number);
+int shim_port_counts(uint16_t number, struct shim_port_counts *counts);
+
+/* Of these four none waits, and none takes more than SHIM_BURST. */
+uint16_t shim_port_receive(uint16_t number, struct shim_frame *frames, uint16_t room);
+/* How many the port took, and now owns. */
+uint16_t shim_port_send(uint16_t number, const struct shim_frame *frames, uint16_t count);
+/* Empty frames: all of them, or -ENOMEM. */
+int shim_frames_take(void *pool, struct shim_frame *frames, uint16_t count);
+void shim_frames_free(const struct shim_frame *frames, uint16_t count);
+
 /* --- telemetry ------------------------------------------------------------------------------------------ */
 
 #define SHIM_NAME_LENGTH 112

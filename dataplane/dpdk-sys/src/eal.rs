@@ -14,6 +14,7 @@ use crate::fault::{Fault, text};
 use crate::ffi;
 use crate::job::{Lcore, Task};
 use crate::log::{self, Hear};
+use crate::port::Port;
 use crate::zone::{Socket, Zone};
 use libc::{E2BIG, EALREADY, EINVAL, EPERM};
 use std::ffi::{CString, c_char, c_int};
@@ -157,6 +158,17 @@ impl Eal {
         let status = unsafe { ffi::shim_eal_cleanup() };
         debug_assert!(status >= 0, "ending EAL: {status}");
         true
+    }
+
+    /// A port of this name, started: see [`Port::open`].
+    ///
+    /// # Errors
+    ///
+    /// There is none, it is open already, or its driver refuses.
+    pub fn port(&'static self, name: &str, mtu: u16, frames: u32) -> Result<Port, Fault> {
+        // Held for good: frames may be anywhere, and their memory is EAL's.
+        self.hold("rte_eth_dev_configure")?;
+        Port::open(name, mtu, frames).inspect_err(|_| self.let_go())
     }
 
     fn hold(&self, call: &'static str) -> Result<(), Fault> {

@@ -29,6 +29,16 @@ impl Fault {
         }
     }
 
+    /// Of something that happens on the fast path: without words, and so without memory.
+    pub(crate) fn short(call: &'static str, errno: i32) -> Fault {
+        Fault {
+            call,
+            errno,
+            meaning: String::new(),
+            said: Vec::new(),
+        }
+    }
+
     /// Of something that never got as far as DPDK.
     pub(crate) fn ours(call: &'static str, errno: i32, meaning: &str) -> Fault {
         Fault {

@@ -1,0 +1,254 @@
+//! The appliance that is asked: which of its services are meant, and what it says.
+
+use crate::rate::Rate;
+use crate::rpcbind::{self, Asked, Query, Reject, Wanted};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+/// One listener and what it serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Where it listens. An unspecified address (`0.0.0.0`, `::`) is told as the one of the link that was asked.
+    pub listen: SocketAddr,
+    /// RPC programs that it serves, by number.
+    pub programs: Programs,
+}
+
+/// Programs of a [`Service`]. Versions are not known: what is behind a front knows its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// These.
+    These(Vec<u32>),
+    /// Any: there is a backend for `"others"`.
+    Any,
+}
+
+impl Programs {
+    fn has(&self, program: u32) -> bool {
+        match self {
+            Self::These(these) => these.contains(&program),
+            Self::Any => true,
+        }
+    }
+}
+
+/// What came of the datagrams that were asked of this appliance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerCounts {
+    /// Answered.
+    pub answered: u64,
+    /// A service was asked for that is not here: silence.
+    pub not_served: u64,
+    /// Beyond the rate: silence.
+    pub over_rate: u64,
+    /// From a source that is not allowed: silence.
+    pub not_allowed: u64,
+    /// No call that is answered, by [`Reject`].
+    pub rejected: [u64; Reject::ALL.len()],
+}
+
+impl Reject {
+    /// All of them, in the order of their counters.
+    pub const ALL: [Self; 6] = [
+        Self::NotACall,
+        Self::RpcVersion,
+        Self::Program,
+        Self::Version,
+        Self::Procedure,
+        Self::Arguments,
+    ];
+}
+
+/// Answers for the services of one link.
+pub struct Answerer {
+    services: Vec<Service>,
+    rate: Rate,
+    counts: AnswerCounts,
+}
+
+impl Answerer {
+    /// For these services, answers limited in number for each second (0: not).
+    #[must_use]
+    pub fn new(services: Vec<Service>, per_second: u32) -> Self {
+        Self {
+            services,
+            rate: Rate::per_second(per_second),
+            counts: AnswerCounts::default(),
+        }
+    }
+
+    /// What came of all so far.
+    #[must_use]
+    pub const fn counts(&self) -> &AnswerCounts {
+        &self.counts
+    }
+
+    /// The reply to a datagram, to be sent where it came from; `None`: silence. `allowed`: the source filter lets it
+    /// pass; `link`: this appliance's addresses on the link.
+    pub fn answer(
+        &mut self,
+        datagram: &[u8],
+        allowed: bool,
+        link: &[IpAddr],
+        now: Instant,
+    ) -> Option<Vec<u8>> {
+        if !allowed {
+            self.counts.not_allowed += 1;
+            return None;
+        }
+        let query = match Query::parse(datagram) {
+            Ok(query) => query,
+            Err(reject) => {
+                self.counts.rejected[reject as usize] += 1;
+                return None;
+            }
+        };
+        let Some(reply) = self.reply(&query, link) else {
+            self.counts.not_served += 1;
+            return None;
+        };
+        if !self.rate.take(now) {
+            self.counts.over_rate += 1;
+            return None;
+        }
+        self.counts.answered += 1;
+        Some(reply)
+    }
+
+    fn reply(&self, query: &Query<'_>, link: &[IpAddr]) -> Option<Vec<u8>> {
+        match query.asked {
+            Asked::Null => Some(rpcbind::emit_null(query.xid)),
+            Asked::Address(wanted) | Asked::VersionAddress(wanted) => {
+                let by_netid =
+                    |place: &SocketAddr| crate::universal::netid(*place).as_bytes() == wanted.netid;
+                let place = self.places(wanted, link).find(by_netid)?;
+                Some(rpcbind::emit_address(query.xid, place))
+            }
+            Asked::AddressList(wanted) => {
+                let places: Vec<_> = self.places(wanted, link).collect();
+                (!places.is_empty()).then(|| rpcbind::emit_address_list(query.xid, &places))
+            }
+        }
+    }
+
+    /// All places of a program.
+    fn places(&self, wanted: Wanted<'_>, link: &[IpAddr]) -> impl Iterator<Item = SocketAddr> {
+        self.services
+            .iter()
+            .filter(move |service| service.programs.has(wanted.program))
+            .flat_map(move |service| places_of(service.listen, link))
+    }
+}
+
+/// A listener's addresses: its own, or those of the link that it listens at among all.
+fn places_of(listen: SocketAddr, link: &[IpAddr]) -> Vec<SocketAddr> {
+    if !listen.ip().is_unspecified() {
+        return vec![listen];
+    }
+    link.iter()
+        // `::` takes IPv4 as well.
+        .filter(|ip| listen.is_ipv6() || ip.is_ipv4())
+        .map(|&ip| SocketAddr::new(ip, listen.port()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpcrdma_wire::Xid;
+
+    const NFS: u32 = 100_003;
+    const MOUNT: u32 = 100_005;
+
+    fn link() -> [IpAddr; 2] {
+        ["10.1.0.5", "fe80::5"].map(|text| text.parse().unwrap())
+    }
+
+    fn answerer(listen: &str, per_second: u32) -> Answerer {
+        let service = Service {
+            listen: listen.parse().unwrap(),
+            programs: Programs::These(vec![NFS]),
+        };
+        Answerer::new(vec![service], per_second)
+    }
+
+    fn ask(answerer: &mut Answerer, program: u32) -> Option<Vec<SocketAddr>> {
+        let query = rpcbind::emit_query(Xid(9), program, 3);
+        let reply = answerer.answer(&query, true, &link(), Instant::now())?;
+        assert_eq!(rpcbind::reply_to(&reply), Some(Xid(9)));
+        rpcbind::parse_address_list(&reply)
+    }
+
+    #[test]
+    fn a_listener_of_one_address_is_told_as_it_is() {
+        let mut answerer = answerer("192.0.2.1:20049", 0);
+        assert_eq!(
+            ask(&mut answerer, NFS),
+            Some(vec!["192.0.2.1:20049".parse().unwrap()])
+        );
+        assert_eq!(answerer.counts().answered, 1);
+    }
+
+    #[test]
+    fn a_listener_of_all_addresses_is_told_as_those_of_the_link() {
+        let told = ask(&mut answerer("[::]:20049", 0), NFS).unwrap();
+        assert_eq!(told, link().map(|ip| SocketAddr::new(ip, 20049)));
+        let told = ask(&mut answerer("0.0.0.0:20049", 0), NFS).unwrap();
+        assert_eq!(told, [SocketAddr::new(link()[0], 20049)]);
+    }
+
+    #[test]
+    fn rfc5531_8_4_3_silence_where_the_program_is_not_served() {
+        let mut answerer = answerer("[::]:20049", 0);
+        assert_eq!(ask(&mut answerer, MOUNT), None);
+        assert_eq!(answerer.counts().not_served, 1);
+    }
+
+    #[test]
+    fn beyond_the_rate_and_the_filter_is_silence_and_counted() {
+        let mut limited = answerer("[::]:20049", 1);
+        let query = rpcbind::emit_query(Xid(9), NFS, 3);
+        let now = Instant::now();
+        assert!(limited.answer(&query, true, &link(), now).is_some());
+        assert!(limited.answer(&query, true, &link(), now).is_none());
+        assert!(limited.answer(&query, false, &link(), now).is_none());
+        let counts = limited.counts();
+        assert_eq!(
+            (counts.answered, counts.over_rate, counts.not_allowed),
+            (1, 1, 1)
+        );
+    }
+
+    #[test]
+    fn every_reject_has_its_counter() {
+        for (index, reject) in Reject::ALL.into_iter().enumerate() {
+            assert_eq!(reject as usize, index);
+        }
+        let mut answerer = answerer("[::]:20049", 0);
+        assert!(
+            answerer
+                .answer(b"?", true, &link(), Instant::now())
+                .is_none()
+        );
+        assert_eq!(answerer.counts().rejected[Reject::NotACall as usize], 1);
+    }
+
+    #[test]
+    fn one_address_by_netid() {
+        let answerer = answerer("[::]:20049", 0);
+        let wanted = |netid| Query {
+            xid: Xid(9),
+            asked: Asked::Address(Wanted {
+                program: NFS,
+                version: 3,
+                netid,
+            }),
+        };
+        let v6 = SocketAddr::new(link()[1], 20049);
+        assert_eq!(
+            answerer.reply(&wanted(b"rdma6"), &link()),
+            Some(rpcbind::emit_address(Xid(9), v6))
+        );
+        assert_eq!(answerer.reply(&wanted(b"tcp"), &link()), None);
+    }
+}

@@ -8,6 +8,7 @@
 //! memory lies in, and the [`pool`] that says who has which part of it. How connections are
 //! made is the control thread's side: [`connect`], with what fabrics need for it: the [`stage`]s of a
 //! connection, a [`bell`] between threads, an [`outlet`] to each port and [`names`] of hosts.
+//! [`datagram`]s, to one or to a multicast group, are its business alone.
 //!
 //! Implementations: `rpcrdma-memory` (two endpoints in one process), `rpcrdma-verbs` (RDMA devices,
 //! by rdma-core) and `rpcrdma-iwarp-sctp` (RDMA in software, on SCTP). What every one of them keeps
@@ -21,6 +22,7 @@ pub mod bell;
 mod bits;
 pub mod connect;
 mod counts;
+pub mod datagram;
 #[expect(unsafe_code, reason = "an instruction of the processor")]
 pub mod fetch;
 #[expect(

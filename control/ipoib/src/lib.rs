@@ -17,7 +17,10 @@
 
 pub mod gid;
 pub mod join;
+pub mod mad;
 pub mod mgid;
 pub mod mtu;
 pub mod pkey;
 pub mod qkey;
+
+mod rejects;

@@ -52,7 +52,7 @@ pub use header::{
     AttributeId, DATA_BYTES, HEADER_BYTES, MAD_BYTES, Mad, Method, TABLE_BYTES, Tid, UMAD_BYTES,
 };
 pub use inform::InformInfo;
-pub use mc_member::{McMember, McMemberTemplate};
+pub use mc_member::{McLeft, McMember, McMemberTemplate};
 pub use notice::{Event, Notice};
 pub use path::{Path, PathTemplate};
 pub use reject::Reject;

@@ -21,6 +21,8 @@ const BASE_VERSION: u8 = 1;
 const SUBNET_ADMINISTRATION: u8 = 0x03;
 const CLASS_VERSION: u8 = 2;
 const RMPP_DATA: u8 = 1;
+/// The types that are no data: acknowledgement, stop, abort. Zero is data too, of senders that leave it to the kernel.
+const RMPP_CONTROL: std::ops::RangeInclusive<u8> = 2..=4;
 const RMPP_ACTIVE: u8 = 0x01;
 /// Active, first, last: a table that is one segment long.
 pub(super) const RMPP_ALONE: u8 = 0x07;
@@ -216,7 +218,7 @@ impl<'b> Mad<'b> {
         }
         check_class(header)?;
         let method = Method::from_code(header.method).ok_or(Reject::Method)?;
-        if header.rmpp_flags & RMPP_ACTIVE != 0 && header.rmpp_type != RMPP_DATA {
+        if header.rmpp_flags & RMPP_ACTIVE != 0 && RMPP_CONTROL.contains(&header.rmpp_type) {
             return Err(Reject::RmppType);
         }
         let whole_tid = header.tid.get();

@@ -9,7 +9,7 @@ use crate::mtu::Mtu;
 use crate::pkey::PKey;
 use crate::qkey::QKey;
 use zerocopy::network_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A record as the SA answers it: complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +44,17 @@ pub struct McMember {
     pub join_state: JoinState,
     /// Another port may join for this one.
     pub proxy_join: bool,
+}
+
+/// What the SA answers to a leave. It repeats the request and no more: none of the group's own fields is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct McLeft {
+    /// The group.
+    pub mgid: Gid,
+    /// The port that left.
+    pub port_gid: Gid,
+    /// As what it is still a member: all that was joined before and not left now.
+    pub remains: JoinState,
 }
 
 /// What a request says of a membership: components that are absent are not in its mask.
@@ -182,6 +193,28 @@ impl Attribute for McMember {
     fn octets(&self) -> McMemberOctets {
         let (octets, _) = self.template().octets();
         octets
+    }
+}
+
+impl Attribute for McLeft {
+    type Octets = McMemberOctets;
+    const ID: AttributeId = AttributeId::MC_MEMBER_RECORD;
+
+    fn of(octets: &McMemberOctets) -> Result<Self, Reject> {
+        Ok(Self {
+            mgid: Gid(octets.mgid),
+            port_gid: Gid(octets.port_gid),
+            remains: JoinState::from_bits(octets.scope_state),
+        })
+    }
+
+    fn octets(&self) -> McMemberOctets {
+        McMemberOctets {
+            mgid: self.mgid.0,
+            port_gid: self.port_gid.0,
+            scope_state: self.remains.bits(),
+            ..McMemberOctets::new_zeroed()
+        }
     }
 }
 

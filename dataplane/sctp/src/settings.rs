@@ -40,11 +40,17 @@ pub struct Settings {
     pub retransmissions: u16,
     /// Retransmission timeout before anything is measured.
     pub rto_initial: Duration,
-    /// Least retransmission timeout: above the peer's delay of SACKs.
+    /// Least retransmission timeout: above the peer's delay of SACKs, and above what a loaded host
+    /// keeps an lcore waiting for a processor. RFC 9260 has a second, for the open Internet; here
+    /// it is what the last packet of a Call or Reply costs when it is lost, for no later one tells
+    /// of the gap. At 40 ms instead of 100 ms round trips with 1 % to 5 % of packets lost take
+    /// less than half as long, and no more is sent again without loss. Peers farther away are
+    /// measured, and waited for accordingly.
     pub rto_min: Duration,
     /// Greatest retransmission timeout.
     pub rto_max: Duration,
-    /// How long a SACK waits for data to go with.
+    /// How long a SACK waits for data to go with: longer than a Reply is away on a fast network,
+    /// and short beside `rto_min`.
     pub sack_delay: Duration,
     /// How often an idle peer is asked whether it lives.
     pub heartbeat: Duration,
@@ -64,9 +70,9 @@ impl Default for Settings {
             attempts: 6,
             retransmissions: 10,
             rto_initial: Duration::from_millis(300),
-            rto_min: Duration::from_millis(100),
+            rto_min: Duration::from_millis(40),
             rto_max: Duration::from_secs(1),
-            sack_delay: Duration::from_millis(20),
+            sack_delay: Duration::from_millis(5),
             heartbeat: Duration::from_secs(5),
         }
     }
@@ -75,4 +81,18 @@ impl Default for Settings {
 /// Whole milliseconds, as far as 32 bits go.
 pub(crate) fn milliseconds(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a peer that waits for data to send its SACK with is sent everything twice.
+    #[test]
+    fn sacks_come_well_before_what_they_are_for_is_sent_again() {
+        let usual = Settings::default();
+        assert!(usual.sack_delay * 4 <= usual.rto_min);
+        assert!(usual.rto_min <= usual.rto_initial);
+        assert!(usual.rto_initial <= usual.rto_max);
+    }
 }

@@ -56,7 +56,7 @@ impl Hatch {
     }
 
     /// What is to be found must have been stored before.
-    fn ring(&self) {
+    pub(crate) fn ring(&self) {
         if let Some(descriptor) = &self.descriptor
             && !self.rung.swap(true, Ordering::AcqRel)
         {

@@ -1,6 +1,7 @@
 //! The memory fabric as a control thread sees it.
 
 use crate::barrier;
+use crate::datagram::{Node, Subnet};
 use crate::desk::Hatch;
 use crate::error::Error;
 use crate::port::{self, MemoryPort};
@@ -16,7 +17,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The one device there is.
-const DEVICE: &str = "memory";
+pub(crate) const DEVICE: &str = "memory";
 
 /// A fabric in this process. Clones are the same fabric, each with events of its own: those of
 /// the listeners it made and the connections it began. Dropping a clone ends its listeners;
@@ -28,6 +29,8 @@ pub struct MemoryFabric {
     hatch: Arc<Hatch>,
     /// Losses that have been looked at.
     seen: u32,
+    subnet: Arc<Mutex<Subnet>>,
+    node: Node,
 }
 
 impl MemoryFabric {
@@ -35,16 +38,19 @@ impl MemoryFabric {
     #[must_use]
     pub fn new() -> MemoryFabric {
         barrier::prepare();
-        MemoryFabric::of(Arc::default())
+        MemoryFabric::of(Arc::default(), Arc::default())
     }
 
-    fn of(registry: Arc<Mutex<Registry>>) -> MemoryFabric {
+    fn of(registry: Arc<Mutex<Registry>>, subnet: Arc<Mutex<Subnet>>) -> MemoryFabric {
         let (control, hatch) = lock(&registry).add_control();
+        let node = lock(&subnet).add_node(Arc::clone(&hatch));
         MemoryFabric {
             registry,
             control,
             hatch,
             seen: 0,
+            subnet,
+            node,
         }
     }
 
@@ -73,10 +79,22 @@ impl MemoryFabric {
     fn registry(&self) -> MutexGuard<'_, Registry> {
         lock(&self.registry)
     }
+
+    pub(crate) fn subnet(&self) -> MutexGuard<'_, Subnet> {
+        lock(&self.subnet)
+    }
+
+    pub(crate) fn shared_subnet(&self) -> &Arc<Mutex<Subnet>> {
+        &self.subnet
+    }
+
+    pub(crate) fn node(&self) -> Node {
+        self.node
+    }
 }
 
-fn lock(registry: &Mutex<Registry>) -> MutexGuard<'_, Registry> {
-    registry.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(books: &Mutex<T>) -> MutexGuard<'_, T> {
+    books.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Default for MemoryFabric {
@@ -87,13 +105,14 @@ impl Default for MemoryFabric {
 
 impl Clone for MemoryFabric {
     fn clone(&self) -> MemoryFabric {
-        MemoryFabric::of(Arc::clone(&self.registry))
+        MemoryFabric::of(Arc::clone(&self.registry), Arc::clone(&self.subnet))
     }
 }
 
 impl Drop for MemoryFabric {
     fn drop(&mut self) {
         self.registry().forget_control(self.control);
+        self.subnet().remove_node(self.node);
     }
 }
 

@@ -57,6 +57,9 @@
 //! private data by 512 octets. It can fill the ring between its port and ours; it cannot make
 //! other ports' rings any fuller. Octets in the ring are never taken for records.
 //!
+//! **Datagrams.** Beside all that each clone of the fabric is a node of a subnet with UD queue pairs
+//! and multicast groups, for control threads: `datagram/mod.rs`.
+//!
 //! # What checks it
 //!
 //! Beside the tests, the raw memory and the orderings are run under Miri, whose model of the
@@ -80,6 +83,7 @@ mod barrier;
 mod bell;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod copy;
+mod datagram;
 mod desk;
 mod error;
 mod fabric;
@@ -100,6 +104,7 @@ mod transfer;
 mod window;
 
 pub use bell::Waker;
+pub use datagram::{LinkSettings, MemoryDatagrams};
 pub use error::Error;
 pub use fabric::MemoryFabric;
 pub use port::MemoryPort;

@@ -26,7 +26,8 @@ pub struct AddressVector {
     pub gid: Option<GidOctets>,
     /// The receiver's queue pair, or [`MULTICAST_QUEUE_PAIR`].
     pub queue_pair: u32,
-    /// The Q_Key that the receiver expects.
+    /// The Q_Key that the receiver expects. With its top bit set, the sending pair's own is sent
+    /// instead, whatever it is (IBA 10.2.5): a pair that is to send with a controlled Q_Key has it.
     pub q_key: u32,
     /// SL, 4 bits.
     pub service_level: u8,

@@ -164,6 +164,9 @@ pub trait DatagramFabric {
 
     /// What has changed of a link since, oldest first. The same change of a link is told once,
     /// however often it happened before it was asked for: so what waits here is bounded.
+    ///
+    /// To be asked after [`Fabric::poll`](crate::connect::Fabric::poll), which finds it out and
+    /// whose descriptor becomes readable with it.
     fn link_change(&mut self) -> Option<(LinkName, LinkChange)>;
 }
 

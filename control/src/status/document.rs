@@ -174,6 +174,10 @@ pub struct Lcore {
     pub counters: BTreeMap<String, u64>,
     /// Headers it has refused, by reason; reasons that never occurred are left out.
     pub rejects: BTreeMap<String, u64>,
+    /// What peers did that the fabric's own protocols do not allow, below RPC-over-RDMA, by
+    /// reason; reasons that never occurred are left out. Of fabrics in software: devices do not say.
+    #[serde(default)]
+    pub port_rejects: BTreeMap<String, u64>,
     /// Its connections.
     pub connections: Vec<Connection>,
     /// Connections that there was no room to list.

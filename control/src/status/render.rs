@@ -74,6 +74,7 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
         ">calls in",
         ">calls out",
         ">refused",
+        ">breaches",
         "memory: used, peak, of",
         "receives: given, of",
     ];
@@ -90,6 +91,7 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
             count("calls_in"),
             count("calls_out"),
             lcore.rejects.values().sum::<u64>().to_string(),
+            lcore.port_rejects.values().sum::<u64>().to_string(),
             format!(
                 "{}, {}, {}{}",
                 octets(memory.in_use_bytes),

@@ -36,6 +36,7 @@ mod grants;
 mod inline;
 mod placement;
 mod policy;
+mod refused;
 mod reload;
 mod remembered;
 mod reread;

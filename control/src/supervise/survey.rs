@@ -3,9 +3,9 @@
 use super::arrive::Doors;
 use super::board::Board;
 use super::cores::Core;
+use super::refused::Wrongs;
 use super::seated::{Owner, Sessions};
 use crate::export::Export;
-use crate::logging::Complaints;
 use crate::metrics::{Family, Kind, Value};
 use crate::status::{
     Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Memory, REFUSED_HEADERS,
@@ -29,9 +29,8 @@ pub(super) struct Surveyor {
     asked: Option<Instant>,
     /// What was asked for is not posted yet.
     owing: bool,
-    /// Headers refused that were logged.
-    told: u64,
-    complaints: Complaints,
+    headers: Wrongs,
+    port_rejects: Wrongs,
     /// What each lcore last said; `None` while it is being asked.
     said: Vec<Option<Box<Snapshot<Upper>>>>,
     /// Connections that a snapshot has room for.
@@ -65,8 +64,8 @@ impl Surveyor {
             started: Instant::now(),
             asked: None,
             owing: false,
-            told: 0,
-            complaints: Complaints::new(1, EVERY),
+            headers: Wrongs::new("headers refused", "; rpcrdmad status shows the last", EVERY),
+            port_rejects: Wrongs::new("breaches of the fabric's protocols by peers", "", EVERY),
             said: plan.runtime.lcores.iter().map(room).collect(),
             rows,
             listeners: listeners(plan, doors, export),
@@ -162,27 +161,6 @@ impl Surveyor {
         }
     }
 
-    /// One line for the headers refused since the last one, whoever sent them.
-    fn tell_refused(&mut self, lcores: &[Lcore]) {
-        let mut reasons = BTreeMap::<&str, u64>::new();
-        for (reason, count) in lcores.iter().flat_map(|lcore| &lcore.rejects) {
-            *reasons.entry(reason).or_default() += count;
-        }
-        let all = reasons.values().sum();
-        if all > self.told {
-            let reasons: Vec<_> = reasons
-                .iter()
-                .map(|(reason, n)| format!("{reason} {n}"))
-                .collect();
-            let (new, reasons) = (all - self.told, reasons.join(", "));
-            let told = self.complaints.say(format_args!(
-                "{new} headers refused; in all: {reasons}; rpcrdmad status shows the last"
-            ));
-            // What was withheld is told with the next line.
-            self.told = if told { all } else { self.told };
-        }
-    }
-
     fn post<F: Fabric>(
         &mut self,
         cores: &[Core<F>],
@@ -209,7 +187,10 @@ impl Surveyor {
         let mut refused: Vec<_> = refused.collect();
         let surplus = refused.len().saturating_sub(REFUSED_HEADERS);
         refused.drain(..surplus);
-        self.tell_refused(&lcores);
+        self.headers
+            .tell(lcores.iter().flat_map(|lcore| &lcore.rejects));
+        self.port_rejects
+            .tell(lcores.iter().flat_map(|lcore| &lcore.port_rejects));
         let mut families = families(&lcores, self.said.iter().flatten());
         families.push(reloads(&self.reloads));
         let document = Document {
@@ -246,7 +227,10 @@ fn lcore<F: Fabric>(
         ("exposures", counters.exposures.saturating_sub(ended)),
         ("memory_bytes", snapshot.memory.in_use_bytes),
     ];
-    let rejects = counters.rejects.iter().filter(|&(_, count)| count > 0);
+    let rejects = counters
+        .rejects
+        .iter()
+        .map(|(reject, count)| (reject.name(), count));
     Lcore {
         lcore: number,
         processor: u32::try_from(core.processor).unwrap_or(u32::MAX),
@@ -263,9 +247,8 @@ fn lcore<F: Fabric>(
         counters: named(snapshot)
             .map(|(name, _, value)| (name, value))
             .collect(),
-        rejects: rejects
-            .map(|(reject, count)| (reject.name().to_owned(), count))
-            .collect(),
+        rejects: that_occurred(rejects),
+        port_rejects: that_occurred(snapshot.port_rejects.iter()),
         connections: snapshot
             .connections
             .iter()
@@ -273,6 +256,14 @@ fn lcore<F: Fabric>(
             .collect(),
         connections_left_out: snapshot.left_out as u64,
     }
+}
+
+/// Reasons and how often, those that occurred.
+fn that_occurred(reasons: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    let occurred = reasons.filter(|&(_, count)| count > 0);
+    occurred
+        .map(|(reason, count)| (reason.to_owned(), count))
+        .collect()
 }
 
 /// `None` for a connection that has ended since its lcore was asked.
@@ -314,16 +305,22 @@ fn families<'a>(
             let name = format!("rpcrdma_{name}_total");
             families.add(name, help, Kind::Counter, &label, value);
         }
-        for (reason, value) in &lcore.rejects {
-            let labels = [("lcore", number.as_str()), ("reason", reason.as_str())];
-            let name = "rpcrdma_headers_refused_total".to_owned();
-            families.add(
-                name,
+        for (name, help, reasons) in [
+            (
+                "rpcrdma_headers_refused_total",
                 "Headers refused, by reason.",
-                Kind::Counter,
-                &labels,
-                *value,
-            );
+                &lcore.rejects,
+            ),
+            (
+                "rpcrdma_port_rejects_total",
+                "What peers did that the fabric's protocols do not allow, by reason.",
+                &lcore.port_rejects,
+            ),
+        ] {
+            for (reason, value) in reasons {
+                let labels = [("lcore", number.as_str()), ("reason", reason.as_str())];
+                families.add(name.to_owned(), help, Kind::Counter, &labels, *value);
+            }
         }
         for (name, value) in &lcore.in_use {
             let name = format!("rpcrdma_in_use_{name}");

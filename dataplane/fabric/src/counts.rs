@@ -1,4 +1,5 @@
-//! What a port counts about its device, besides what its user counts of each completion.
+//! What a port counts about its device and its peers, besides what its user counts of each
+//! completion.
 
 /// Declares [`PortCounts`] once: the fields, and their names in the same order.
 macro_rules! counts {
@@ -35,6 +36,69 @@ counts! {
     not_ready,
     /// Requests that the transport gave up.
     transport,
+    /// Chunks of SCTP that came.
+    chunks_in,
+    /// Chunks of SCTP that were sent.
+    chunks_out,
+    /// Chunks of SCTP that came for a session that was over, not looked at.
+    chunks_dropped,
+    /// Associations of SCTP that came up, those that were refused then included.
+    associations,
+    /// Sessions that a peer's upper layer rejected.
+    sessions_rejected,
+    /// Sessions that a peer answered with Terminate: it has no room, or does not know RFC 6581.
+    sessions_turned_away,
+    /// Sessions that a peer's RDMAP Terminate ended.
+    sessions_terminated,
+    /// Sessions that ended with their association.
+    sessions_lost,
+}
+
+/// What peers did that a fabric's own protocols do not allow, below RPC-over-RDMA: a counter for
+/// each thing that there is. What there is and what it is called is the fabric's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRejects {
+    names: &'static [&'static str],
+    counts: [u64; PortRejects::MOST],
+}
+
+impl PortRejects {
+    /// Most counters of one fabric.
+    pub const MOST: usize = 64;
+
+    /// Of a fabric whose devices see to it, and do not say.
+    pub const NONE: PortRejects = PortRejects::new(&[]);
+
+    /// Counters of these names, all zero. There are [`PortRejects::MOST`] at most: in a constant,
+    /// more do not compile.
+    #[must_use]
+    pub const fn new(names: &'static [&'static str]) -> PortRejects {
+        assert!(names.len() <= PortRejects::MOST, "too many counters");
+        PortRejects {
+            names,
+            counts: [0; PortRejects::MOST],
+        }
+    }
+
+    /// Adds to a counter, by its name's place.
+    #[inline]
+    pub fn add(&mut self, place: usize, more: u64) {
+        debug_assert!(place < self.names.len(), "{place}: no such counter");
+        if let Some(count) = self.counts.get_mut(place) {
+            *count = count.wrapping_add(more);
+        }
+    }
+
+    /// Every counter with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.names.iter().copied().zip(self.counts)
+    }
+}
+
+impl Default for PortRejects {
+    fn default() -> PortRejects {
+        PortRejects::NONE
+    }
 }
 
 #[cfg(test)]
@@ -45,12 +109,26 @@ mod tests {
     fn names_follow_the_fields() {
         let counts = PortCounts {
             stale: 1,
-            transport: 7,
+            sessions_lost: 7,
             ..PortCounts::default()
         };
         let named: Vec<_> = counts.named().collect();
         assert_eq!((named[0].0, named[0].2), ("stale", 1));
-        assert_eq!(named.last().map(|it| (it.0, it.2)), Some(("transport", 7)));
+        assert_eq!(
+            named.last().map(|it| (it.0, it.2)),
+            Some(("sessions_lost", 7))
+        );
         assert!(named.iter().all(|(_, help, _)| help.ends_with('.')));
+    }
+
+    #[test]
+    fn rejects_are_counted_by_name() {
+        const EMPTY: PortRejects = PortRejects::new(&["short", "long"]);
+        let mut rejects = EMPTY;
+        rejects.add(1, 2);
+        rejects.add(1, 1);
+        let named: Vec<_> = rejects.iter().collect();
+        assert_eq!(named, [("short", 0), ("long", 3)]);
+        assert_eq!(PortRejects::default().iter().count(), 0);
     }
 }

@@ -42,7 +42,7 @@ pub mod stage;
 #[expect(unsafe_code, reason = "raw memory is this module's job")]
 mod tract;
 
-pub use counts::PortCounts;
+pub use counts::{PortCounts, PortRejects};
 pub use rpcrdma_engine::work::{Access, Octets, Posted, Refused, Span, WorkError, WorkId};
 pub use rpcrdma_wire::{Handle, Segment};
 
@@ -125,6 +125,11 @@ pub trait Port {
     /// What it has counted so far.
     fn counts(&self) -> PortCounts {
         PortCounts::default()
+    }
+
+    /// What its peers did wrong so far, where it is the port that finds out.
+    fn rejects(&self) -> PortRejects {
+        PortRejects::NONE
     }
 
     /// Takes over a queue pair. Receives may be posted from now on; the rest works once the

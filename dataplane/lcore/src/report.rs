@@ -143,6 +143,7 @@ impl<P: Port, U: Upper> Lcore<P, U> {
             snapshot.counters.clone_from(&self.bench.counters);
             snapshot.turns = self.counts;
             snapshot.port = self.bench.port.counts();
+            snapshot.port_rejects = self.bench.port.rejects();
             snapshot.upper.clone_from(&self.sums);
             snapshot.memory = self.bench.regions.usage();
             snapshot.refusals.clone_from(&self.bench.refusals);

@@ -5,8 +5,8 @@ use crate::refusals::Refusals;
 use crate::seats::{ConnectionNumber, SeatId};
 use rpcrdma_engine::phase::Phase;
 use rpcrdma_engine::{Connection, Counters};
-use rpcrdma_fabric::PortCounts;
 use rpcrdma_fabric::pool::Usage;
+use rpcrdma_fabric::{PortCounts, PortRejects};
 use rpcrdma_upper::Upper;
 use rpcrdma_wire::{Reject, Version};
 
@@ -21,6 +21,8 @@ pub struct Snapshot<U: Upper> {
     pub turns: LoopCounters,
     /// What the port counted.
     pub port: PortCounts,
+    /// What peers did wrong that the port found.
+    pub port_rejects: PortRejects,
     /// What the upper layers counted, those of connections that are gone included.
     pub upper: U::Counters,
     /// The pool.
@@ -79,6 +81,7 @@ impl<U: Upper> Snapshot<U> {
             counters: Counters::default(),
             turns: LoopCounters::default(),
             port: PortCounts::default(),
+            port_rejects: PortRejects::NONE,
             upper: U::Counters::default(),
             memory: Usage::default(),
             refusals: Refusals::new(),

@@ -119,6 +119,12 @@ impl Carriers {
         self.0.iter_mut().flatten().map(|carrier| &mut **carrier)
     }
 
+    /// Those that are up.
+    pub(super) fn associations(&self) -> impl Iterator<Item = &Association> {
+        let carriers = self.0.iter().flatten();
+        carriers.filter_map(|carrier| carrier.association.as_ref())
+    }
+
     /// The one with a peer, if there is one.
     pub(super) fn to(&mut self, peer: SocketAddr) -> Option<&mut Carrier> {
         self.iter()

@@ -3,11 +3,12 @@
 
 use super::carrier::{At, Ending, Track};
 use super::pair::{Pair, Phase};
+use super::tally::{Tally, Wrong};
 use crate::inbox::{Word, Words};
 use rpcrdma_fabric::connect::ListenerId;
 use rpcrdma_fabric::pool::Pool;
-use rpcrdma_fabric::{Completion, Handle, Outcome, PortCounts, Span, WorkError, WorkId};
-use rpcrdma_iwarp::{End, Event, Reject};
+use rpcrdma_fabric::{Completion, Handle, Outcome, Span, WorkError, WorkId};
+use rpcrdma_iwarp::{End, Event};
 use rpcrdma_sctp::AssociationId;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -32,7 +33,7 @@ pub(super) struct Desk {
     /// Queue pairs that found no room in the outbox.
     pub(super) seekers: VecDeque<u32>,
     pub(super) outbox: Pool,
-    pub(super) counts: PortCounts,
+    pub(super) tally: Tally,
     pub(super) words: Words,
     pub(super) requests: u64,
     /// Requests for which control has no ear: to be turned away.
@@ -169,10 +170,16 @@ impl Desk {
             peer: source.peer,
             private_data: private_data.into(),
         };
-        if source.listener.is_none() || !self.words.try_tell(word) {
-            track.request = None;
-            self.unheard.push(source.at);
-        }
+        let wrong = if source.listener.is_none() {
+            Wrong::RequestUninvited
+        } else if !self.words.try_tell(word) {
+            Wrong::RequestsMany
+        } else {
+            return;
+        };
+        self.tally.blame(wrong);
+        track.request = None;
+        self.unheard.push(source.at);
     }
 
     #[cold]
@@ -216,7 +223,7 @@ impl Desk {
             self.words.try_tell(Word::Withdrawn { request });
         }
         let Some(index) = track.pair else { return };
-        self.count(end);
+        self.tally.end(end);
         let Some(pair) = self.pairs.get_mut(index as usize) else {
             return;
         };
@@ -265,21 +272,6 @@ impl Desk {
             self.completions.push_back(flushed);
         }
         self.conclude(index, Some(why));
-    }
-
-    fn count(&mut self, end: End) {
-        let counts = &mut self.counts;
-        let count = match end {
-            End::Lost => &mut counts.transport,
-            End::Terminated(said) => match (said.code.layer, said.code.error_type) {
-                (0 | 1, 1) => &mut counts.remote_access,
-                (1, 2) => &mut counts.remote_invalid,
-                _ => return,
-            },
-            End::Reject(Reject::MessageLong) => &mut counts.local_length,
-            _ => return,
-        };
-        *count += 1;
     }
 }
 

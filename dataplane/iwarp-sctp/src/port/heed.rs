@@ -7,7 +7,7 @@ use super::places::Places;
 use super::{Limits, local};
 use rpcrdma_fabric::connect::ListenerId;
 use rpcrdma_iwarp::session::WINDOW;
-use rpcrdma_iwarp::{Association, Indication, Phase, Settings, StagTable, StreamId};
+use rpcrdma_iwarp::{Association, Indication, Phase, Refusal, Settings, StagTable, StreamId};
 use rpcrdma_sctp::{AssociationId, Event, Reason};
 use std::net::SocketAddr;
 
@@ -166,24 +166,26 @@ impl Hands<'_> {
         let Some(carrier) = self.carriers.get(id) else {
             return;
         };
+        self.desk.tally.counts.associations += 1;
         let mut association = match Association::new(settings, rise.inbound, rise.outbound) {
             Ok(association) => association,
-            Err(refusal) => return self.refuse(id, &refusal.to_string()),
+            Err(refusal) => return self.refuse(id, &refusal),
         };
         // Nothing has come yet, so nobody is told of anything.
         let known = association.indication(Indication::of(rise.indication), &mut |_, _| {});
         if let Err(refusal) = known {
-            return self.refuse(id, &refusal.to_string());
+            return self.refuse(id, &refusal);
         }
         carrier.rise(association);
     }
 
     /// An association that is of no use.
     #[cold]
-    fn refuse(&mut self, id: AssociationId, why: &str) {
+    fn refuse(&mut self, id: AssociationId, refusal: &Refusal) {
+        self.desk.tally.refuse(refusal);
         if let Some(carrier) = self.carriers.get(id) {
             carrier.doomed = true;
-            forsake(self.desk, carrier, why);
+            forsake(self.desk, carrier, &refusal.to_string());
             self.desk.doomed.push((self.site, id, Ending::Abort));
         }
     }
@@ -216,6 +218,7 @@ impl Hands<'_> {
                 desk.hear(source(stream), track, event);
             }
         });
+        self.desk.tally.absorb(association.counts());
         for index in carrier.tracks.iter().filter_map(|track| track.pair) {
             if let Some(pair) = self.desk.pair(index) {
                 unbind(pair, id);

@@ -40,6 +40,7 @@ mod post;
 mod pump;
 mod site;
 mod sleep;
+mod tally;
 
 pub(crate) use carrier::At;
 
@@ -54,8 +55,8 @@ use rpcrdma_fabric::arena::{Arena, Hugepages};
 use rpcrdma_fabric::connect::PortWanted;
 use rpcrdma_fabric::pool::Pool;
 use rpcrdma_fabric::{
-    Access, Capabilities, Completion, Handle, Octets, Port, PortCounts, Posted, QueuePair, Refused,
-    Segment, Span, Token, WorkId,
+    Access, Capabilities, Completion, Handle, Octets, Port, PortCounts, PortRejects, Posted,
+    QueuePair, Refused, Segment, Span, Token, WorkId,
 };
 use rpcrdma_iwarp::rdmap::GATHER;
 use rpcrdma_iwarp::{Depths, Domain, Local, Outfit, Owner, Party, Scope, StagTable};
@@ -67,6 +68,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tally::Tally;
 
 /// How long a connection goes on sending, and waits for its peer, after this side has ended it.
 const LINGER: Duration = Duration::from_secs(2);
@@ -162,7 +164,7 @@ impl<L: Llp> IwarpPort<L> {
                 ending: Vec::new(),
                 seekers: VecDeque::with_capacity(pairs as usize),
                 outbox: pool,
-                counts: PortCounts::default(),
+                tally: Tally::new(),
                 words,
                 requests: 0,
                 unheard: Vec::new(),
@@ -298,7 +300,11 @@ impl<L: Llp> Port for IwarpPort<L> {
     }
 
     fn counts(&self) -> PortCounts {
-        self.desk.counts
+        self.sum().counts
+    }
+
+    fn rejects(&self) -> PortRejects {
+        self.sum().rejects
     }
 
     fn adopt(&mut self, endpoint: Endpoint, token: Token) -> Result<QueuePair, Refused> {
@@ -377,7 +383,7 @@ impl<L: Llp> Port for IwarpPort<L> {
         }
         if !pair.is_over() {
             // Not open, and not of a connection that took all with it: a mistake of our own.
-            self.desk.counts.local_protection += 1;
+            self.desk.tally.counts.local_protection += 1;
             return Ok(self.fail(qp.0, id));
         }
         Ok(Posted::Done)

@@ -50,6 +50,12 @@ impl<L> Sites<L> {
         (0_u32..).zip(&mut self.0)
     }
 
+    /// Every association that is up.
+    pub(super) fn associations(&self) -> impl Iterator<Item = &Association> {
+        let carriers = self.0.iter().map(|site| &site.carriers);
+        carriers.flat_map(Carriers::associations)
+    }
+
     /// A stream, if its association is there and up.
     #[inline]
     pub(super) fn reach(&mut self, at: At) -> Option<Reach<'_>> {

@@ -58,6 +58,21 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// The names of all, in the order of [`Refusal::index`].
+    pub const NAMES: [&'static str; 3] = ["no-adaptation", "other-adaptation", "stream-counts"];
+
+    /// A dense index, for a table of counters.
+    #[must_use]
+    pub const fn index(&self) -> usize {
+        match self {
+            Refusal::NoAdaptation => 0,
+            Refusal::OtherAdaptation(_) => 1,
+            Refusal::StreamCounts { .. } => 2,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,158 @@
+//! What the port counts.
+//!
+//! Each association counts its own chunks, and what its peer did wrong on it; what is counted here
+//! are ends, and those associations that are no more. Both are added up when somebody asks.
+
+use super::IwarpPort;
+use rpcrdma_fabric::{PortCounts, PortRejects};
+use rpcrdma_iwarp::session::Counts;
+use rpcrdma_iwarp::{End, Refusal, Reject};
+use rpcrdma_sctp::Llp;
+
+/// What is found wrong here, and not by a session: behind [`Reject`]'s names and [`Refusal`]'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// One request more than [`Settings::requests_max`](crate::Settings::requests_max), or than
+    /// control, which is gone, will ever hear of.
+    RequestsMany,
+    /// A request on an association that this side has opened, where it is not listening.
+    RequestUninvited,
+}
+
+impl Wrong {
+    const NAMES: [&'static str; 2] = ["requests-many", "request-uninvited"];
+}
+
+const REFUSALS: usize = Reject::COUNT;
+const WRONGS: usize = REFUSALS + Refusal::NAMES.len();
+const COUNT: usize = WRONGS + Wrong::NAMES.len();
+
+const NAMES: [&str; COUNT] = {
+    let mut names = [""; COUNT];
+    let mut place = 0;
+    while place < COUNT {
+        names[place] = if place < REFUSALS {
+            Reject::ALL[place].name()
+        } else if place < WRONGS {
+            Refusal::NAMES[place - REFUSALS]
+        } else {
+            Wrong::NAMES[place - WRONGS]
+        };
+        place += 1;
+    }
+    names
+};
+
+const NOTHING: PortRejects = PortRejects::new(&NAMES);
+
+/// Ends, and what was counted on associations that are no more.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) counts: PortCounts,
+    pub(super) rejects: PortRejects,
+}
+
+impl Tally {
+    pub(super) fn new() -> Tally {
+        Tally {
+            counts: PortCounts::default(),
+            rejects: NOTHING,
+        }
+    }
+
+    /// An association that is of no use.
+    #[cold]
+    pub(super) fn refuse(&mut self, refusal: &Refusal) {
+        self.rejects.add(REFUSALS + refusal.index(), 1);
+    }
+
+    /// What no session finds.
+    #[cold]
+    pub(super) fn blame(&mut self, wrong: Wrong) {
+        self.rejects.add(WRONGS + wrong as usize, 1);
+    }
+
+    /// What an association has counted: it is gone, or this is a sum of its own.
+    pub(super) fn absorb(&mut self, counts: &Counts) {
+        let sum = &mut self.counts;
+        sum.chunks_in += counts.chunks_in;
+        sum.chunks_out += counts.chunks_out;
+        sum.chunks_dropped += counts.dropped;
+        for (place, &count) in counts.rejects.iter().enumerate() {
+            if count > 0 {
+                self.rejects.add(place, count);
+            }
+        }
+    }
+
+    /// A session is over.
+    #[cold]
+    pub(super) fn end(&mut self, end: End) {
+        let counts = &mut self.counts;
+        match end {
+            End::Lost => {
+                counts.transport += 1;
+                counts.sessions_lost += 1;
+            }
+            End::Rejected => counts.sessions_rejected += 1,
+            End::TurnedAway => counts.sessions_turned_away += 1,
+            End::Terminated(said) => {
+                counts.sessions_terminated += 1;
+                match (said.code.layer, said.code.error_type) {
+                    (0 | 1, 1) => counts.remote_access += 1,
+                    (1, 2) => counts.remote_invalid += 1,
+                    _ => {}
+                }
+            }
+            End::Reject(Reject::MessageLong) => counts.local_length += 1,
+            End::Local | End::Peer | End::Reject(_) => {}
+        }
+    }
+}
+
+impl<L: Llp> IwarpPort<L> {
+    /// All that was counted, that of associations that are there included.
+    #[cold]
+    pub(super) fn sum(&self) -> Tally {
+        let mut sum = Tally {
+            counts: self.desk.tally.counts,
+            rejects: self.desk.tally.rejects,
+        };
+        for association in self.sites.associations() {
+            sum.absorb(association.counts());
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_name_is_one_counters() {
+        let names: BTreeSet<&str> = NAMES.into_iter().collect();
+        assert_eq!(names.len(), COUNT);
+        let word = |name: &&str| name.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
+        assert!(names.iter().all(word), "{names:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_counted_by_its_name() {
+        let mut tally = Tally::new();
+        tally.refuse(&Refusal::OtherAdaptation(7));
+        tally.blame(Wrong::RequestUninvited);
+        let mut counts = Counts::default();
+        counts.rejects[Reject::TooFewReads.index()] = 3;
+        tally.absorb(&counts);
+        let rejects = tally.rejects;
+        let found: Vec<_> = rejects.iter().filter(|&(_, count)| count > 0).collect();
+        let expected = [
+            ("too-few-reads", 3),
+            ("other-adaptation", 1),
+            ("request-uninvited", 1),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -5,8 +5,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// A MAD of one piece (IBA 13.4.2).
 pub(crate) const MAD_OCTETS: usize = 256;
-/// The longest message of several MADs that is taken: 9,000 member records of a GetTable.
-pub(crate) const LONGEST_OCTETS: usize = 512 << 10;
+/// The longest message of several MADs that is taken.
+pub(crate) const LONGEST_OCTETS: usize = rpcrdma_ipoib::mad::TABLE_BYTES;
 const WORD: usize = size_of::<u64>();
 
 /// `struct ib_user_mad`. Plain numbers are in host order.

@@ -6,6 +6,7 @@
 mod dpdk;
 mod endpoints;
 mod iwarp_sctp;
+mod link;
 mod memory;
 mod sockets;
 mod transport;
@@ -24,6 +25,7 @@ pub(crate) fn all(file: &File, machine: &Machine, problems: &Problems<'_>) {
     dpdk::check(file, problems);
     endpoints::check(file, problems);
     iwarp_sctp::check(file, machine, problems);
+    link::check(file, problems);
     sockets::check(file, problems);
     transport::check(file, problems);
     memory::check(file, machine, problems);

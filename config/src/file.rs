@@ -3,12 +3,16 @@
 //! Reading it applies the rules that concern one value alone. What is absent stays absent:
 //! defaults and inheritance belong to `resolve.rs`, rules over several values to `check.rs`.
 
+mod link;
+
+pub(crate) use link::{Discover, Link, Road};
+
 use crate::allow::{Networks, Peers};
 use crate::error::Origin;
 use crate::form::{self, Lcores};
 use crate::plan::{
     BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Log, Packets, Programs,
-    SourcePort, Upstream,
+    SourcePort,
 };
 use crate::schema as key;
 use crate::section::{At, Section};
@@ -31,6 +35,7 @@ pub(crate) struct File {
     pub(crate) backs: Vec<Back>,
     pub(crate) services: Vec<Service>,
     pub(crate) export: Option<Export>,
+    pub(crate) links: Vec<Link>,
     pub(crate) dpdk: Option<Dpdk>,
 }
 
@@ -65,6 +70,11 @@ impl File {
                 .map(Service::read)
                 .collect(),
             export: root.table(&key::EXPORT_TABLE).as_ref().map(Export::read),
+            links: root
+                .tables(&key::LINK_TABLES)
+                .iter()
+                .map(Link::read)
+                .collect(),
             dpdk: root.table(&key::DPDK_TABLE).as_ref().map(Dpdk::read),
         }
     }
@@ -432,7 +442,7 @@ pub(crate) struct Back {
     pub(crate) allow: Maybe<Networks>,
     pub(crate) keepalive: Maybe<u32>,
     pub(crate) fabric: InFabric,
-    pub(crate) upstream: Maybe<Upstream>,
+    pub(crate) upstream: Maybe<Road>,
     pub(crate) transport: Transport,
 }
 
@@ -440,13 +450,12 @@ impl Back {
     fn read(table: &Section<'_>) -> Back {
         table.require(&[&key::NAME, &key::TCP_LISTEN, &key::UPSTREAM]);
         let fabric = InFabric::read(table);
-        let upstream = |it| table.text(&key::UPSTREAM, |text| form::upstream(text, it));
         Back {
             name: table.text(&key::NAME, form::name),
             listen: table.text(&key::TCP_LISTEN, form::listen),
             allow: table.value(&key::NETWORKS, "a list", form::networks),
             keepalive: table.integer(&key::KEEPALIVE),
-            upstream: fabric.known.and_then(upstream),
+            upstream: Road::read(table, fabric.known),
             fabric,
             transport: Transport::below(table),
         }

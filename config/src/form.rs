@@ -1,5 +1,9 @@
 //! Values with a form of their own: names, addresses, paths, lists.
 
+mod link;
+
+pub(crate) use link::*;
+
 use crate::allow::{self, Networks, NotBlock, Peer, Peers};
 use crate::plan::{BackendAddress, Devices, Fabric, Programs, Upstream};
 use crate::reading::{Elements, NO_WORD, Reading, Refusal, number};

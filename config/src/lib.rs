@@ -29,6 +29,7 @@ mod embedded;
 mod error;
 mod file;
 mod form;
+pub mod link;
 mod machine;
 mod near;
 mod parse;

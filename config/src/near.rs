@@ -35,7 +35,7 @@ pub(crate) fn nearest<'a>(
 fn home(name: &str, table: &Table, path: &str) -> Option<String> {
     table.keys.iter().find_map(|key| {
         let (inner, brackets) = match key.kind {
-            Kind::Table(inner) => (inner, ("[", "]")),
+            Kind::Table(inner) | Kind::FormOrTable { table: inner, .. } => (inner, ("[", "]")),
             Kind::Tables(inner) => (inner, ("[[", "]]")),
             _ => return None,
         };

@@ -9,6 +9,7 @@
 
 use crate::allow::{Networks, Peers};
 use crate::budget::{self, Budget};
+use crate::link::{Discover, Link};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub struct Plan {
     pub services: Vec<Service>,
     /// The embedded NFSv3 server.
     pub export: Option<Export>,
+    /// IPoIB links, and the groups on them.
+    pub links: Vec<Link>,
     /// How DPDK is started, in builds that have it; `None`: nothing was said of it.
     pub dpdk: Option<Dpdk>,
     /// The fabric of all fronts, backs and services: one process has one.
@@ -382,11 +385,14 @@ pub enum Upstream {
         /// Not zero.
         port: u16,
     },
+    /// In a fabric with IP addresses: whoever answers.
+    Discover(Discover),
 }
 
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Upstream::Discover(discover) => discover.fmt(f),
             Upstream::Memory(name) => f.write_str(name),
             Upstream::Host { host, port } => host_port(f, host, *port),
         }

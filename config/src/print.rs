@@ -1,5 +1,7 @@
 //! The effective plan for people: `--print`.
 
+mod link;
+
 use crate::budget::{Cost, MIB, mebibytes};
 use crate::form::ranges;
 use crate::plan::{
@@ -186,6 +188,9 @@ impl Plan {
         }
         for service in &self.services {
             print_service(sheet, service, short);
+        }
+        for link in &self.links {
+            link::print(sheet, link);
         }
         if let Some(export) = &self.export {
             let rights = if export.read_only {

@@ -17,7 +17,9 @@ pub fn reference() -> String {
 /// A table and those in it; each once, however many others share it.
 fn section(key: &'static Key, parent: &str, done: &mut Vec<&'static Table>, text: &mut String) {
     let (table, header) = match key.kind {
-        Kind::Table(table) => (table, format!("[{parent}{}]", key.name)),
+        Kind::Table(table) | Kind::FormOrTable { table, .. } => {
+            (table, format!("[{parent}{}]", key.name))
+        }
         Kind::Tables(table) => (table, format!("[[{parent}{}]]", key.name)),
         _ => return,
     };
@@ -56,6 +58,9 @@ fn row(key: &Key, done: &[&'static Table], text: &mut String) {
             (words.join(" or "), format!("`\"{default}\"`"))
         }
         Kind::Form { form, default } => ((*form).to_owned(), form_default(*default)),
+        Kind::FormOrTable { form, .. } => {
+            (format!("{form}; or a table, below"), form_default(None))
+        }
         Kind::Table(table) if shared(*table) => {
             ("a table".to_owned(), format!("as `[{}]`", table.name))
         }
@@ -88,7 +93,10 @@ mod tests {
     fn each(table: &'static Table, look: &mut impl FnMut(&'static str, &'static Key)) {
         for key in table.keys {
             look(table.name, key);
-            if let Kind::Table(inner) | Kind::Tables(inner) = key.kind {
+            if let Kind::Table(inner)
+            | Kind::Tables(inner)
+            | Kind::FormOrTable { table: inner, .. } = key.kind
+            {
                 each(inner, look);
             }
         }
@@ -117,7 +125,9 @@ mod tests {
     #[test]
     fn no_key_stands_twice_in_a_table() {
         each(&ROOT, &mut |_, key| {
-            if let Kind::Table(table) | Kind::Tables(table) = key.kind {
+            if let Kind::Table(table) | Kind::Tables(table) | Kind::FormOrTable { table, .. } =
+                key.kind
+            {
                 let mut names: Vec<_> = table.keys.iter().map(|key| key.name).collect();
                 names.sort_unstable();
                 names.dedup();

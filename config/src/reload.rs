@@ -123,7 +123,7 @@ impl Made {
     fn whole(&self, running: &mut Plan, new: &Plan, notes: &mut Reload) {
         let asked = &self.asked;
         compare!(notes, "", asked, new, Plan {
-            status: "status.socket", dpdk: "dpdk", fabric: "fabric",
+            status: "status.socket", dpdk: "dpdk", fabric: "fabric", links: "link",
         } except { runtime, metrics, fronts, backs, services, export, verbs, iwarp_sctp, budget });
         compare!(notes, "runtime.", asked.runtime, new.runtime, Runtime {
             lcores: "lcores", idle: "idle", memory_bytes: "memory_mib", hugepages: "hugepages",

@@ -3,10 +3,12 @@
 //! Every function here is total: a value that was refused earlier counts as absent. Whether
 //! anything was refused is asked once, by the caller, before the plan is let out.
 
+mod link;
+
 use crate::Machine;
 use crate::allow::{Networks, Peers};
 use crate::budget::{Budget, MIB};
-use crate::file::{self, File, Maybe};
+use crate::file::{self, File, Maybe, Road};
 use crate::form::{self, Lcores};
 use crate::plan::{
     Back, Backend, BackendAddress, Backward, Devices, Dpdk, Export, Fabric, Front, Idle, IwarpSctp,
@@ -29,9 +31,14 @@ pub(crate) fn plan(file: &File, machine: &Machine) -> Plan {
             None => Some(machine.status_socket.clone()),
         },
         fronts: file.fronts.iter().map(|it| front(it, base)).collect(),
-        backs: file.backs.iter().map(|it| back(it, base)).collect(),
+        backs: file
+            .backs
+            .iter()
+            .map(|it| back(it, base, &file.links))
+            .collect(),
         services: file.services.iter().map(|it| service(it, base)).collect(),
         export: file.export.as_ref().map(export),
+        links: file.links.iter().map(link::link).collect(),
         fabric: file.fabrics().next().map_or(Fabric::Memory, fabric),
         verbs: verbs(&file.verbs),
         iwarp_sctp: iwarp_sctp(&file.iwarp_sctp),
@@ -150,7 +157,12 @@ fn backend(it: &file::Backend) -> Backend {
     }
 }
 
-fn back(it: &file::Back, base: &file::Transport) -> Back {
+fn back(it: &file::Back, base: &file::Transport, links: &[file::Link]) -> Back {
+    let upstream = match it.upstream.as_ref().map(|at| &at.value) {
+        Some(Road::Address(upstream)) => upstream.clone(),
+        Some(Road::Discover(it)) => Upstream::Discover(link::discover(it, links)),
+        None => Upstream::Memory(String::new()),
+    };
     Back {
         name: written(&it.name),
         listen: address(&it.listen, &key::TCP_LISTEN),
@@ -160,7 +172,7 @@ fn back(it: &file::Back, base: &file::Transport) -> Back {
             .map_or_else(Networks::loopback, |at| at.value.clone()),
         keepalive: keepalive(&it.keepalive),
         fabric: fabric(&it.fabric),
-        upstream: value(&it.upstream).unwrap_or_else(|| Upstream::Memory(String::new())),
+        upstream,
         transport: transport(&it.transport, base),
     }
 }

@@ -7,6 +7,7 @@ mod appliance;
 mod dpdk;
 mod endpoints;
 mod iwarp_sctp;
+mod link;
 mod transport;
 mod verbs;
 
@@ -14,6 +15,7 @@ pub(crate) use appliance::*;
 pub(crate) use dpdk::*;
 pub(crate) use endpoints::*;
 pub(crate) use iwarp_sctp::*;
+pub(crate) use link::*;
 pub(crate) use transport::*;
 pub(crate) use verbs::*;
 
@@ -59,6 +61,11 @@ pub(crate) enum Kind {
         form: &'static str,
         default: Option<&'static str>,
     },
+    /// A form as above without default, or a table in its place.
+    FormOrTable {
+        form: &'static str,
+        table: &'static Table,
+    },
     /// `[name]`.
     Table(&'static Table),
     /// `[[name]]`.
@@ -79,6 +86,7 @@ impl Key {
                 quoted.join(" or ")
             }
             Kind::Form { form, .. } => form.replace('`', ""),
+            Kind::FormOrTable { form, .. } => format!("{}, or a table", form.replace('`', "")),
             Kind::Table(table) => format!("[{}]", table.name),
             Kind::Tables(table) => format!("[[{}]]", table.name),
         }
@@ -203,6 +211,7 @@ pub(crate) static ROOT: Table = Table {
         &BACK_TABLES,
         &SERVICE_TABLES,
         &EXPORT_TABLE,
+        &LINK_TABLES,
         &DPDK_TABLE,
     ],
 };

@@ -182,6 +182,16 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The table that stands in place of a form; `None` where there is none, whatever else there is.
+    pub(crate) fn table_for_form(&self, key: &'static Key) -> Option<Section<'a>> {
+        let Kind::FormOrTable { table: schema, .. } = key.kind else {
+            return None;
+        };
+        let (value, origin) = self.find(key)?;
+        let table = value.get_ref().as_table()?;
+        Some(self.inner(table, schema, origin))
+    }
+
     /// The tables `key` of this one, in order.
     pub(crate) fn tables(&self, key: &'static Key) -> Vec<Section<'a>> {
         let Kind::Tables(schema) = key.kind else {

@@ -1,5 +1,6 @@
 //! Values that are one of a few words.
 
+use crate::link::Subnet;
 use crate::plan::{Backward, Expose, Hugepages, Log, Packets, SourcePort};
 
 /// A value that is one of a few words.
@@ -71,6 +72,14 @@ impl Word for Expose {
         ("window", Expose::Window),
         ("region", Expose::Region),
         ("arena", Expose::Arena),
+    ];
+}
+
+impl Word for Subnet {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("memory", Subnet::Memory),
+        ("infiniband", Subnet::Infiniband),
+        ("ethernet", Subnet::Ethernet),
     ];
 }
 

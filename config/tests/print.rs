@@ -43,6 +43,8 @@ fn each_plan_prints_as_recorded() {
         "iwarp-sctp-front",
         "iwarp-sctp-back",
         "resizable",
+        "ipoib-front",
+        "ipoib-back",
     ] {
         let example = home.join("examples").join(name).with_extension("toml");
         let plan = load(&example, &machine).unwrap_or_else(|error| panic!("{error}"));

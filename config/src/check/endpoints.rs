@@ -2,7 +2,7 @@
 
 use super::{collisions, sockets};
 use crate::error::Problems;
-use crate::file::{Back, Backend, File, InFabric, Listener};
+use crate::file::{Back, Backend, File, InFabric, Listener, Road};
 use crate::plan::{BackendAddress, Fabric, Programs, Upstream};
 use crate::section::At;
 
@@ -83,7 +83,7 @@ fn both_at(a: &(Fabric, &str), b: &(Fabric, &str)) -> Option<Fabric> {
 /// In the memory fabric the other end of a back is in this file, and lets it in.
 fn upstream(back: &Back, listeners: &[&Listener], problems: &Problems<'_>) {
     let Some(At {
-        value: Upstream::Memory(name),
+        value: Road::Address(Upstream::Memory(name)),
         origin,
     }) = &back.upstream
     else {

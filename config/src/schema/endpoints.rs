@@ -1,6 +1,7 @@
 //! Fronts with their backends, backs and services.
 
-use super::{Key, TRANSPORT_TABLE, Table, form, integer, tables, word};
+use super::link::form_or_table;
+use super::{DISCOVER_TABLE, Key, TRANSPORT_TABLE, Table, form, integer, tables, word};
 use crate::plan::SourcePort;
 
 pub(crate) static FRONT_TABLES: Key = tables(&FRONT);
@@ -115,12 +116,12 @@ pub(crate) static NETWORKS: Key = form(
     Some("[\"127.0.0.0/8\", \"::1/128\"]"),
     "Clients that may connect.",
 );
-pub(crate) static UPSTREAM: Key = form(
+pub(crate) static UPSTREAM: Key = form_or_table(
     "upstream",
     "in `memory` the `listen` of a front or service; in `verbs` and `iwarp-sctp` \
      `\"host:port\"`",
-    None,
-    "The address to connect to, in the fabric's own form.",
+    &DISCOVER_TABLE,
+    "The address to connect to, in the fabric's own form; or how it is found.",
 );
 
 pub(crate) static SERVICE_TABLES: Key = tables(&SERVICE);

@@ -101,6 +101,8 @@ impl Door {
 fn leads_to(upstream: &Upstream, listen: &str) -> bool {
     match upstream {
         Upstream::Memory(name) => name == listen,
+        // Nobody knows before somebody answers.
+        Upstream::Discover(_) => false,
         Upstream::Host { host, port } => {
             let (Ok(ip), Ok(listen)) = (host.parse::<IpAddr>(), listen.parse::<SocketAddr>())
             else {

@@ -92,6 +92,9 @@ impl<F: Fabric> Supervisor<F> {
         let (host, port) = match &self.plan.backs[client.back].upstream {
             Upstream::Memory(name) => return self.try_all(client, [name.clone()]),
             Upstream::Host { host, port } => (host, *port),
+            Upstream::Discover(_) => {
+                return self.turn_away(&client, "nobody has answered in its group");
+            }
         };
         if let Ok(ip) = host.parse::<IpAddr>() {
             let address = SocketAddr::new(ip, port).to_string();

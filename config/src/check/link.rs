@@ -1,0 +1,194 @@
+//! Links, and what is found on them.
+
+use super::collisions;
+use crate::error::Problems;
+use crate::file::{Discover, File, Link, Road};
+use crate::link::{Ipv4, Subnet};
+use crate::plan::Fabric;
+use crate::section::At;
+use std::net::IpAddr;
+
+/// The bit of full membership in a P_Key.
+const FULL: u32 = 0x8000;
+
+pub(super) fn check(file: &File, problems: &Problems<'_>) {
+    names(&file.links, problems);
+    partitions(&file.links, problems);
+    for link in &file.links {
+        device(link, problems);
+        p_key(link, problems);
+        administrator(link, problems);
+        families(link, problems);
+    }
+    for back in &file.backs {
+        if let Some(At {
+            value: Road::Discover(discover),
+            origin,
+        }) = &back.upstream
+        {
+            if back.fabric.known == Some(Fabric::Memory) {
+                let remedy = "give the listen of a front or service; only fabrics with IP addresses are discovered in";
+                problems.add(origin, "has no meaning in the memory fabric", remedy);
+            }
+            asked_on(discover, &file.links, problems);
+        }
+    }
+}
+
+/// One name, one link.
+fn names(links: &[Link], problems: &Problems<'_>) {
+    let names = links.iter().filter_map(|link| link.name.as_ref());
+    let names = names.map(|name| (&name.origin, &name.value)).collect();
+    collisions(
+        names,
+        |a, b| (a == b).then_some(()),
+        |later, earlier, ()| {
+            let what = format!("the name is taken at line {}", problems.line(earlier));
+            problems.add(later, what, "choose another");
+        },
+    );
+}
+
+/// One partition of one port, one link.
+fn partitions(links: &[Link], problems: &Problems<'_>) {
+    let places = links
+        .iter()
+        .filter(|link| subnet(link) != Subnet::Memory)
+        .filter_map(|link| {
+            let device = link.device.as_ref()?;
+            let p_key = link.p_key.as_ref().map_or(0xFFFF, |at| at.value);
+            Some((&device.origin, (&device.value, p_key & !FULL)))
+        })
+        .collect();
+    collisions(
+        places,
+        |a, b| (a == b).then_some(()),
+        |later, earlier, ()| {
+            let line = problems.line(earlier);
+            let what = format!("the link at line {line} is of this port and partition");
+            problems.add(later, what, "give one of them another p_key or device");
+        },
+    );
+}
+
+fn device(link: &Link, problems: &Problems<'_>) {
+    match (subnet(link), &link.device) {
+        (Subnet::Memory, Some(device)) => {
+            let remedy = "remove it, or set subnet to \"infiniband\" or \"ethernet\"";
+            problems.add(
+                &device.origin,
+                "has no effect where subnet is \"memory\"",
+                remedy,
+            );
+        }
+        (Subnet::Infiniband | Subnet::Ethernet, None) if !link.device_refused => {
+            let remedy = "add it: \"device\" or \"device/port\", as `ibstat -l` lists them";
+            problems.add(&link.origin.absent("device"), "is missing", remedy);
+        }
+        _ => {}
+    }
+}
+
+/// A limited member cannot talk to other limited ones (link section 6).
+fn p_key(link: &Link, problems: &Problems<'_>) {
+    let limited = |at: &&At<u32>| at.value & FULL == 0;
+    if let Some(at) = link.p_key.as_ref().filter(limited) {
+        let what = "is of a limited member, and the nodes of a link have to be full ones";
+        let remedy = format!("give {} ({:#06x})", at.value | FULL, at.value | FULL);
+        problems.add(&at.origin, what, remedy);
+    } else if let Some(at) = link.p_key.as_ref().filter(|at| at.value == FULL) {
+        problems.add(
+            &at.origin,
+            "names no partition",
+            "give 32769 (0x8001) to 65535 (0xffff)",
+        );
+    }
+}
+
+/// What only an administrator chooses.
+fn administrator(link: &Link, problems: &Problems<'_>) {
+    let is_one = link.administrator.as_ref().is_some_and(|at| at.value);
+    let chosen = [link.mtu.as_ref(), link.q_key.as_ref()];
+    for at in chosen.into_iter().flatten().filter(|_| !is_one) {
+        let remedy = "remove it, or set administrator = true";
+        problems.add(
+            &at.origin,
+            "has no effect on a node that is no administrator",
+            remedy,
+        );
+    }
+    let neither = |at: &&At<u32>| at.value != 2048 && at.value != 4096;
+    if let Some(at) = link.mtu.as_ref().filter(neither) {
+        problems.add(
+            &at.origin,
+            "no MTU that a link can have",
+            "give 2048 or 4096",
+        );
+    }
+}
+
+/// No link without IP, no group of an IP that the link has not.
+fn families(link: &Link, problems: &Problems<'_>) {
+    let v4 = link.ipv4.as_ref().is_some_and(|at| at.value != Ipv4::Off);
+    let v6 = link.ipv6.as_ref().is_none_or(|at| at.value);
+    if let (false, false, Some(at)) = (v4, v6, &link.ipv6) {
+        problems.add(
+            &at.origin,
+            "leaves the link without IP",
+            "give it an ipv4 address",
+        );
+    }
+    for list in [&link.groups, &link.answer].into_iter().flatten() {
+        let missing = |group: &&IpAddr| match group {
+            IpAddr::V4(_) => !v4,
+            IpAddr::V6(_) => !v6,
+        };
+        if let Some(group) = list.value.iter().find(missing) {
+            let (family, key) = match group {
+                IpAddr::V4(_) => ("IPv4", "ipv4"),
+                IpAddr::V6(_) => ("IPv6", "ipv6"),
+            };
+            let what = format!("has {group} in it, and the link has no {family}");
+            problems.add(
+                &list.origin,
+                what,
+                format!("set {key}, or remove the group"),
+            );
+        }
+    }
+}
+
+/// The link of a discovered upstream is there.
+fn asked_on(discover: &Discover, links: &[Link], problems: &Problems<'_>) {
+    let names: Vec<_> = links.iter().filter_map(|it| it.name.as_ref()).collect();
+    let known = || {
+        let quoted: Vec<_> = names.iter().map(|at| format!("\"{}\"", at.value)).collect();
+        quoted.join(" or ")
+    };
+    match &discover.link {
+        _ if links.is_empty() => {
+            let what = "there is no link to ask on";
+            problems.add(&discover.origin, what, "add a [[link]]");
+        }
+        Some(name) if !names.iter().any(|at| at.value == name.value) => {
+            problems.add(
+                &name.origin,
+                "there is no such link",
+                format!("give {}", known()),
+            );
+        }
+        None if links.len() > 1 => {
+            let remedy = format!("add it: {}", known());
+            problems.add(
+                &discover.origin.absent("link"),
+                "is missing, and there are several",
+                remedy,
+            );
+        }
+        _ => {}
+    }
+}
+
+fn subnet(link: &Link) -> Subnet {
+    link.subnet.as_ref().map_or(Subnet::Memory, |at| at.value)
+}

@@ -1,8 +1,9 @@
 //! SCTP associations as one lcore drives them: no thread of their own, no waiting.
 //!
 //! [`Llp`] is what the layer above asks of SCTP (the lower layer protocol of RFC 5041). Behind it
-//! are [`Usrsctp`]: libusrsctp, with packets in UDP (RFC 6951) on an ordinary socket; and
-//! [`KernelSctp`]: the kernel's, natively or in UDP, where it has the module.
+//! are [`Usrsctp`]: libusrsctp, with packets in UDP (RFC 6951) on an ordinary socket, or by a port
+//! of DPDK (feature `dpdk`); and [`KernelSctp`]: the kernel's, natively or in UDP, where it has the
+//! module.
 //!
 //! # Two lcores in one process
 //!
@@ -25,7 +26,10 @@
 
 #![deny(unsafe_code)]
 
+mod carriage;
 mod checksum;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 mod kernel;
 mod llp;
 mod notice;
@@ -34,6 +38,8 @@ mod settings;
 mod udp;
 mod usrsctp;
 
+#[cfg(feature = "dpdk")]
+pub use dpdk::{EtherPort, HubCounts, PortPlan, Ports};
 pub use kernel::KernelSctp;
 pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 pub use settings::{ADAPTATION_DDP, ENCAPSULATION_PORT, NFS_RDMA_PORT, Settings};

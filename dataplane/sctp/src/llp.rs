@@ -199,6 +199,8 @@ pub enum Error {
     Exhausted,
     /// No SCTP of this kind on this machine: one line that says what is missing.
     Absent(String),
+    /// A port of DPDK's cannot be used: one line that says which and why.
+    Port(String),
     /// A call of the operating system's failed.
     Os {
         /// Which.
@@ -220,7 +222,7 @@ impl fmt::Display for Error {
         match self {
             Error::Associated(_) => f.write_str("there is an association with this address"),
             Error::Exhausted => f.write_str("as many associations as there is room for"),
-            Error::Absent(line) => f.write_str(line),
+            Error::Absent(line) | Error::Port(line) => f.write_str(line),
             Error::Os { call, source } => write!(f, "{call}: {source}"),
             Error::Library { call, source } => write!(f, "{call} of the SCTP library: {source}"),
         }

@@ -9,15 +9,14 @@
 //! callbacks have no other argument that could lead to one.
 
 use super::parcel::Parcel;
+use crate::carriage::Carriage;
 use crate::checksum;
 use crate::roster::{Label, Token};
-use crate::udp::{Address, DATAGRAM, Outbox, Sent};
+use crate::udp::{Address, DATAGRAM, Sent};
 use libc::{c_int, c_void, size_t};
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::net::UdpSocket;
-use std::os::fd::AsFd;
 use std::ptr;
 use usrsctp_sys::types::{
     MSG_EOR, MSG_NOTIFICATION, SCTP_UNORDERED, sctp_rcvinfo, sctp_sockstore, socket,
@@ -56,7 +55,8 @@ impl Hasher for AsItIs {
 
 /// An endpoint's desk.
 pub(super) struct Desk {
-    pub(super) outbox: Outbox,
+    /// What packets leave by.
+    pub(super) carriage: Carriage,
     /// Messages and notifications, in order.
     pub(super) parcels: VecDeque<Parcel>,
     /// The paths of all associations.
@@ -64,7 +64,6 @@ pub(super) struct Desk {
     /// Where the packet being taken came from: the only path that may be answered without an
     /// association.
     pub(super) visitor: Option<(Token, Address)>,
-    pub(super) socket: UdpSocket,
     /// Packets that found no room and were dropped, as a network would.
     pub(super) crowded: u64,
 }
@@ -93,9 +92,9 @@ impl Desk {
         call()
     }
 
-    /// Hands datagrams to the kernel.
+    /// Sends the datagrams that wait.
     pub(super) fn flush(&mut self) -> Sent {
-        self.outbox.flush(self.socket.as_fd())
+        self.carriage.flush()
     }
 
     fn send(&mut self, token: Token, packet: &[u8]) {
@@ -117,7 +116,7 @@ impl Desk {
     }
 
     fn put(&mut self, packet: &[u8], to: Address) -> bool {
-        let Some(place) = self.outbox.room(packet.len(), to) else {
+        let Some(place) = self.carriage.room(packet.len(), to) else {
             return false;
         };
         place.copy_from_slice(packet);

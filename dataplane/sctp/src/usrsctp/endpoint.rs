@@ -2,11 +2,14 @@
 
 use super::desk::Path;
 use super::stack::Stack;
+use crate::carriage::{Carriage, Inbox};
 use crate::checksum::HEADER_OCTETS;
+#[cfg(feature = "dpdk")]
+use crate::dpdk::{End, Ports};
 use crate::llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 use crate::roster::{Roster, State, Token};
 use crate::settings::Settings;
-use crate::udp::{Address, Inbox, route_mtu, take_merged};
+use crate::udp::{Address, Outbox, take_merged};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -21,6 +24,10 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Octets of the UDP socket's buffers, where the system grants them.
 const SOCKET_BYTES: usize = 8 << 20;
+
+/// Packets that the queue of a port of DPDK is sure to hold.
+#[cfg(feature = "dpdk")]
+const QUEUE_PLACES: u32 = 512;
 
 /// Octets of a DATA chunk before its user data (RFC 9260 section 3.3.1).
 const CHUNK_HEADER: u32 = 16;
@@ -54,14 +61,16 @@ pub struct Usrsctp {
     local: SocketAddr,
     /// What new associations are told: octets of the longest packet.
     packet_bytes: u32,
-    /// Asks the kernel for the MTU of a route.
-    pub(super) route: fn(SocketAddr, SocketAddr) -> io::Result<u32>,
+    /// Finds the MTU of a route.
+    pub(super) route: fn(&Carriage, SocketAddr, SocketAddr) -> u32,
     /// The place whose route is looked at next, and when.
     pub(super) survey: (u32, Option<Instant>),
     /// Where chunks are put together.
     scratch: Box<[u8]>,
     /// Up to when the library has been told the time.
     pub(super) told: Option<Instant>,
+    /// When the last turn was.
+    pub(super) turned: Option<Instant>,
 }
 
 impl std::fmt::Debug for Usrsctp {
@@ -122,28 +131,64 @@ impl Usrsctp {
         // The kernel counts its own overhead too: a peer that fills half of it loses nothing.
         let holds = u32::try_from(granted / 2).unwrap_or(u32::MAX);
         settings.receive_bytes = settings.receive_bytes.min(holds).max(16_384);
+        let outbox = Outbox::new(settings.in_pieces);
+        Usrsctp::by(Carriage::Socket(socket, outbox), local, listens, settings)
+    }
+
+    /// An endpoint whose packets travel by `carriage`, from `local`.
+    fn by(
+        carriage: Carriage,
+        local: SocketAddr,
+        listens: bool,
+        settings: Settings,
+    ) -> Result<Usrsctp, Error> {
         let mut usrsctp = Usrsctp {
-            stack: Stack::open(socket, &settings, listens)?,
             roster: Roster::new(settings.associations),
-            inbox: Inbox::new(),
+            inbox: carriage.inbox(),
+            stack: Stack::open(carriage, &settings, listens)?,
             settings,
             counts: Counts::default(),
             key: RandomState::new(),
             local,
             packet_bytes: 0,
-            route: route_mtu,
+            route: Carriage::mtu,
             survey: (0, None),
             scratch: vec![0; usize::from(u16::MAX)].into_boxed_slice(),
             told: None,
+            turned: None,
         };
         usrsctp.limit_packets(usrsctp.packet_bytes_to(local))?;
         Ok(usrsctp)
     }
 
-    /// The UDP address of this end.
+    /// An endpoint on ports of DPDK: that of the lcore which uses it first. It takes associations
+    /// where `listens` is set, at an address of UDP; others have port 0 there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Usrsctp::listen`]: no port has the address.
+    #[cfg(feature = "dpdk")]
+    pub fn at_port(
+        ports: &Ports,
+        at: SocketAddr,
+        listens: bool,
+        mut settings: Settings,
+    ) -> Result<Usrsctp, Error> {
+        let end = End::new(ports.clone(), at)?;
+        // What the places of a port's queue hold, each a whole packet.
+        let holds = end.mtu().saturating_mul(QUEUE_PLACES);
+        settings.receive_bytes = settings.receive_bytes.min(holds);
+        Usrsctp::by(Carriage::Port(end), at, listens, settings)
+    }
+
+    /// The UDP address of this end. On a port of DPDK its port is known once it has been used.
     #[must_use]
     pub fn local_address(&self) -> SocketAddr {
-        self.local
+        match &self.stack.peek().carriage {
+            Carriage::Socket(..) => self.local,
+            #[cfg(feature = "dpdk")]
+            Carriage::Port(end) => end.local_address(),
+        }
     }
 
     /// What has happened here.
@@ -151,7 +196,7 @@ impl Usrsctp {
     pub fn counts(&self) -> Counts {
         let desk = self.stack.peek();
         Counts {
-            unsendable: desk.outbox.refused(),
+            unsendable: desk.carriage.refused(),
             crowded: desk.crowded,
             ..self.counts
         }
@@ -165,7 +210,7 @@ impl Usrsctp {
 
     /// Octets of the longest SCTP packet on the way to a peer, a multiple of four.
     pub(super) fn packet_bytes_to(&self, peer: SocketAddr) -> u32 {
-        let mtu = (self.route)(self.local, peer).unwrap_or(1_280);
+        let mtu = (self.route)(&self.stack.peek().carriage, self.local, peer);
         let headers = if peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
         let packet = mtu.min(self.settings.path_mtu).saturating_sub(headers);
         (packet & !3).clamp(LEAST_PACKET, 65_504)
@@ -189,6 +234,7 @@ impl Usrsctp {
 impl Llp for Usrsctp {
     fn associate(&mut self, to: SocketAddr, now: Instant) -> Result<AssociationId, Error> {
         self.told.get_or_insert(now);
+        self.stack.desk().carriage.settle();
         let address = Address::from(to);
         let token = self.token_of(&address);
         if let Some(path) = self.stack.peek().paths.get(&token) {
@@ -278,15 +324,19 @@ impl Llp for Usrsctp {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if !self.stack.peek().outbox.is_empty() || self.roster.has_ended() {
+        let carriage = &self.stack.peek().carriage;
+        if !carriage.is_empty() || self.roster.has_ended() {
             return self.told;
+        }
+        if let Some(interval) = carriage.interval() {
+            return self.turned?.checked_add(interval);
         }
         let told = self.told.filter(|_| !self.roster.is_empty())?;
         told.checked_add(TICK)
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
-        self.stack.peek().socket.as_fd()
+        self.stack.peek().carriage.descriptor()
     }
 }
 

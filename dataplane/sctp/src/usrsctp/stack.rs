@@ -1,15 +1,15 @@
 //! The library, one socket of it, and the desk: everything that is called, in safe words.
 
 use super::desk::{Desk, Path, Paths, send_packet, take_message};
+use crate::carriage::Carriage;
 use crate::checksum::HEADER_OCTETS;
 use crate::llp::Error;
 use crate::roster::Token;
 use crate::settings::{Settings, milliseconds};
-use crate::udp::{Outbox, octets_of};
+use crate::udp::octets_of;
 use libc::{c_int, c_void};
 use std::collections::VecDeque;
 use std::io;
-use std::net::UdpSocket;
 use std::ptr::{self, NonNull};
 use usrsctp_sys::{Copy, types as sys};
 
@@ -34,7 +34,11 @@ unsafe impl Send for Stack {}
 
 impl Stack {
     /// A socket on a copy of the library.
-    pub(super) fn open(udp: UdpSocket, settings: &Settings, listens: bool) -> Result<Stack, Error> {
+    pub(super) fn open(
+        carriage: Carriage,
+        settings: &Settings,
+        listens: bool,
+    ) -> Result<Stack, Error> {
         let copy = Copy::take().map_err(|absent| Error::Absent(absent.to_string()))?;
         if copy.is_fresh() {
             set_up(&copy);
@@ -55,11 +59,10 @@ impl Stack {
             return Err(failed("usrsctp_socket"));
         };
         let desk = Box::new(Desk {
-            outbox: Outbox::new(settings.in_pieces),
+            carriage,
             parcels: VecDeque::with_capacity(256),
             paths: Paths::default(),
             visitor: None,
-            socket: udp,
             crowded: 0,
         });
         let mut stack = Stack {

@@ -8,7 +8,6 @@ use crate::notice::{Notice, USRSCTP};
 use crate::roster::{State, Token};
 use crate::settings::milliseconds;
 use crate::udp::Address;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// Batches of one turn: a flood must not keep an lcore from its other work.
@@ -23,9 +22,10 @@ const COOKIE_ECHO: u8 = 10;
 impl Usrsctp {
     /// See [`crate::Llp::turn`].
     pub(super) fn work(&mut self, now: Instant, events: &mut impl FnMut(Event<'_>)) {
+        self.turned = Some(now);
         self.stack.desk().flush();
         for _ in 0..BATCHES {
-            self.read_batch(events);
+            self.read_batch(now, events);
             if self.inbox.is_short() {
                 break;
             }
@@ -38,8 +38,8 @@ impl Usrsctp {
         self.stack.desk().flush();
     }
 
-    fn read_batch(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        let count = self.inbox.fill(self.stack.peek().socket.as_fd());
+    fn read_batch(&mut self, now: Instant, events: &mut impl FnMut(Event<'_>)) {
+        let count = self.inbox.fill(&mut self.stack.desk().carriage, now);
         self.counts.packets_in += count as u64;
         for index in 0..count {
             self.take(index);
@@ -375,7 +375,7 @@ mod tests {
             let up = client.roster.peek(id).map(|place| place.state);
             if up == Some(State::Up) && wide {
                 assert!(client.max_segment(id) > 2_000);
-                client.route = |_, _| Ok(1_500);
+                client.route = |_, _, _| 1_500;
                 wide = false;
             }
             if client.max_segment(id) == 1_444 {

@@ -41,6 +41,18 @@ impl JoinState {
         Self(self.0 & !other.0)
     }
 
+    /// What is in both.
+    #[must_use]
+    pub const fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// One kind alone, of several; none of none.
+    #[must_use]
+    pub const fn first(self) -> Self {
+        Self(self.0 & self.0.wrapping_neg())
+    }
+
     /// All of the other is in this.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {

@@ -16,11 +16,21 @@
 #![forbid(unsafe_code)]
 
 pub mod gid;
+pub mod group;
 pub mod join;
+pub mod link;
+pub mod listed;
 pub mod mad;
 pub mod mgid;
 pub mod mtu;
+pub mod node;
 pub mod pkey;
+pub mod port;
 pub mod qkey;
+pub mod router;
+pub mod sa;
+pub mod settings;
+pub mod time;
+pub mod trouble;
 
 mod rejects;

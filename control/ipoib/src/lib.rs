@@ -24,12 +24,14 @@ pub mod mad;
 pub mod mgid;
 pub mod mtu;
 pub mod node;
+pub mod packet;
 pub mod pkey;
 pub mod port;
 pub mod qkey;
 pub mod router;
 pub mod sa;
 pub mod settings;
+pub mod small_sa;
 pub mod time;
 pub mod trouble;
 

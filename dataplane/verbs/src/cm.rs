@@ -10,7 +10,7 @@ mod reason;
 
 pub(crate) use address::Address;
 pub(crate) use channel::Channel;
-pub(crate) use event::{Happening, Offer, What};
+pub(crate) use event::{GroupNews, Happening, Offer, What};
 pub(crate) use identifier::Identifier;
 pub(crate) use parameters::{Most, Parameters};
 pub(crate) use reason::to_peer;

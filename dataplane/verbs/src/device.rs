@@ -18,6 +18,6 @@ pub(crate) use lease::{Lease, Leases, present};
 pub(crate) use limits::{Plan, plan};
 pub(crate) use met::Met;
 pub(crate) use news::{News, next};
-pub(crate) use query::limits;
+pub(crate) use query::{attributes, limits, link, p_key};
 pub(crate) use survey::links;
 pub(crate) use sysfs::node;

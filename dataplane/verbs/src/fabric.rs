@@ -10,9 +10,11 @@
 //! - `listeners.rs`: where peers are heard
 //! - `ports.rs`: making a port, and what it says
 //! - `devices.rs`: devices that come, go, and lose their links
+//! - `changes.rs`: what of their links whoever has datagrams wants to know
 //! - `look.rs`: reading it all
 
 mod assemble;
+mod changes;
 mod connections;
 mod devices;
 mod listeners;
@@ -27,7 +29,7 @@ use crate::expose::Registrar;
 use crate::settings::Settings;
 use crate::{Endpoint, VerbsPort};
 use connections::Connection;
-use devices::Known;
+pub(crate) use devices::Known;
 use listeners::Listener;
 use ports::Berth;
 use rdma_core_sys::{Absent, Library};
@@ -36,6 +38,7 @@ use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::connect::{
     ConnectionId, Device, Event, Fabric, ListenerId, PortId, PortWanted,
 };
+use rpcrdma_fabric::datagram::{LinkChange, LinkName};
 use rpcrdma_fabric::names::Names;
 use rustix::event::epoll;
 use std::collections::{HashMap, VecDeque};
@@ -64,6 +67,8 @@ pub struct VerbsFabric {
     /// When it was last looked which devices are there, and which of them need no more looking at.
     looked: Instant,
     met: Met,
+    /// Changes of links that were not asked for yet, each once.
+    link_changes: VecDeque<(LinkName, LinkChange)>,
     bell: Arc<Bell>,
     epoll: OwnedFd,
     channel: Arc<Channel>,
@@ -97,6 +102,7 @@ impl VerbsFabric {
             numbers: 0,
             looked: Instant::now(),
             met: Met::default(),
+            link_changes: VecDeque::new(),
             bell,
             epoll,
             channel,
@@ -128,6 +134,10 @@ impl VerbsFabric {
             .iter()
             .find(|name| !there(name))
             .cloned()
+    }
+
+    pub(crate) fn library(&self) -> &'static Library {
+        self.library
     }
 
     fn number(&mut self) -> u64 {

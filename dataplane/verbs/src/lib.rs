@@ -31,11 +31,14 @@
 //!
 //! It never allocates, locks or logs on the way of a message.
 //!
+//! Datagrams and multicast groups are beside all this, and control's alone ([`datagram`]).
+//!
 //! Start reading in `fabric.rs` (control) and `port/mod.rs` (lcore).
 
 #![deny(unsafe_code)]
 
 mod cm;
+mod datagram;
 mod device;
 mod endpoint;
 mod error;
@@ -48,6 +51,7 @@ mod settings;
 #[cfg(any(test, feature = "stand-in"))]
 pub mod stand_in;
 
+pub use datagram::{ManagedDatagrams, ManagedWanted, PortSpace, VerbsDatagrams};
 pub use device::{Gid, GidKind, Limits, Link, LinkState, Survey, Surveys, Transport, survey};
 pub use endpoint::Endpoint;
 pub use error::{Error, Fault};

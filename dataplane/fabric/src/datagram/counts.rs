@@ -23,6 +23,8 @@ pub struct DatagramCounts {
     pub wrong_q_key: u64,
     /// Refused for their P_Key. From a device: 0.
     pub wrong_p_key: u64,
+    /// Times that the pair was started again after an error. From the memory fabric: 0.
+    pub restarts: u64,
     /// Arrived in a form that cannot be: no room for the header, a failed receive.
     pub malformed: u64,
 }

@@ -5,12 +5,13 @@
 
 #![expect(unsafe_code, reason = "calls of a foreign interface")]
 
-use super::{Happening, Identifier, Offer, What};
+use super::{GroupNews, Happening, Identifier, Offer, What};
 use crate::error::{Error, Fault};
 use crate::object::do_not_wait_borrowed;
 use crate::port::Raw;
 use rdma_core_sys as rdma;
 use rdma_core_sys::{Absent, Library};
+use rpcrdma_fabric::datagram::AddressVector;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr;
 use std::sync::Arc;
@@ -74,13 +75,20 @@ impl Channel {
         };
         // SAFETY: ids of events live until they are destroyed, by this thread.
         let number = unsafe { (*known).context }.addr();
-        // SAFETY: ids here are for connections, not datagrams; both forms are numbers.
+        let of_group = matches!(what, What::GroupJoined | What::GroupFailed);
+        // SAFETY: both forms are numbers, and an address that is followed in this one alone.
         let with = unsafe { &event.param.conn };
         Happening {
             number: number as u64,
             what,
             status: event.status,
-            private_data: private_data(with),
+            private_data: if of_group {
+                Vec::new()
+            } else {
+                private_data(with)
+            },
+            // SAFETY: an event of this kind has this form.
+            group: of_group.then(|| group(unsafe { &event.param.ud })),
             offer: Offer {
                 responder_resources: with.responder_resources,
                 initiator_depth: with.initiator_depth,
@@ -88,6 +96,27 @@ impl Channel {
             // SAFETY: a new id of this channel, which the receiver of the event destroys.
             id: (what == What::Request).then(|| unsafe { Identifier::own(event.id, self) }),
         }
+    }
+}
+
+/// What was given when the group was joined stands in the place of private data.
+fn group(with: &rdma::rdma_ud_param) -> GroupNews {
+    let way = &with.ah_attr;
+    // SAFETY: every form of this union may be read as octets.
+    let gid = unsafe { way.grh.dgid.raw };
+    GroupNews {
+        number: with.private_data.addr(),
+        to: AddressVector {
+            lid: way.dlid,
+            gid: Some(gid),
+            queue_pair: with.qp_num,
+            q_key: with.qkey,
+            service_level: way.sl,
+            traffic_class: way.grh.traffic_class,
+            flow_label: way.grh.flow_label,
+            hop_limit: way.grh.hop_limit,
+            rate: way.static_rate,
+        },
     }
 }
 

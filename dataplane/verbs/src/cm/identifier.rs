@@ -24,17 +24,28 @@ pub(crate) struct Identifier {
 impl Identifier {
     /// A new id for connections as of TCP.
     pub(crate) fn new(channel: &Arc<Channel>, number: u64) -> Result<Identifier, Fault> {
+        let id = Identifier::of_space(channel, rdma::RDMA_PS_TCP)?;
+        id.set_number(number);
+        Ok(id)
+    }
+
+    /// A new id for datagrams, without a number.
+    pub(crate) fn for_datagrams(
+        channel: &Arc<Channel>,
+        space: rdma::rdma_port_space,
+    ) -> Result<Identifier, Fault> {
+        Identifier::of_space(channel, space)
+    }
+
+    fn of_space(channel: &Arc<Channel>, space: rdma::rdma_port_space) -> Result<Identifier, Fault> {
         let mut raw = ptr::null_mut();
         let manager = &channel.library().manager;
-        let space = rdma::RDMA_PS_TCP;
         // SAFETY: the channel lives as long as the id, and the place through the call.
         let returned =
             unsafe { manager.rdma_create_id(channel.raw(), &raw mut raw, ptr::null_mut(), space) };
         Fault::check("rdma_create_id", returned)?;
         // SAFETY: just made, and nobody else's.
-        let id = unsafe { Identifier::own(raw, channel) };
-        id.set_number(number);
-        Ok(id)
+        Ok(unsafe { Identifier::own(raw, channel) })
     }
 
     /// # Safety
@@ -190,6 +201,43 @@ impl Identifier {
         // SAFETY: the id lives.
         let returned = unsafe { self.manager().rdma_disconnect(self.raw()) };
         Fault::check("rdma_disconnect", returned)
+    }
+
+    /// Begins to join a multicast group, which events call `number`. Whoever is only to send to it
+    /// is not attached.
+    pub(crate) fn join(
+        &self,
+        group: SocketAddr,
+        send_only: bool,
+        number: usize,
+    ) -> Result<(), Fault> {
+        let mut group = Address::from(group);
+        let flags = if send_only {
+            rdma::RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+        } else {
+            rdma::RDMA_MC_JOIN_FLAG_FULLMEMBER
+        };
+        let mut with = rdma::rdma_cm_join_mc_attr_ex {
+            comp_mask: rdma::RDMA_CM_JOIN_MC_ATTR_ADDRESS | rdma::RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+            join_flags: flags,
+            addr: group.as_mut_ptr(),
+        };
+        let number = ptr::without_provenance_mut(number);
+        let manager = self.manager();
+        // SAFETY: the id lives, address and attributes through the call; the number is given back
+        // with events, and never followed.
+        let returned = unsafe { manager.rdma_join_multicast_ex(self.raw(), &raw mut with, number) };
+        Fault::check("rdma_join_multicast_ex", returned)
+    }
+
+    /// Leaves it, or ceases to join it: there will be no event of it.
+    pub(crate) fn leave(&self, group: SocketAddr) -> Result<(), Fault> {
+        let mut group = Address::from(group);
+        let manager = self.manager();
+        // SAFETY: the id lives, and the address through the call. Its events were acknowledged when
+        // they were read, so that this does not wait.
+        let returned = unsafe { manager.rdma_leave_multicast(self.raw(), group.as_mut_ptr()) };
+        Fault::check("rdma_leave_multicast", returned)
     }
 
     /// Tells the manager what it cannot see for itself: that the peer has sent already, though

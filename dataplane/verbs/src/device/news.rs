@@ -7,6 +7,7 @@
 use crate::error::Fault;
 use crate::object::Device;
 use rdma_core_sys as rdma;
+use rpcrdma_fabric::datagram::LinkChange;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,9 @@ pub(crate) enum News {
     PairBroken(usize),
     /// A message came to a queue pair, by address, before the last word of its handshake.
     PairReached(usize),
-    /// Nothing that is heeded here: the path or address table changed, a subnet manager came.
+    /// Something of a link is another one.
+    Changed(u32, LinkChange),
+    /// Nothing that is heeded here.
     Other,
 }
 
@@ -50,6 +53,11 @@ fn read(event: &rdma::ibv_async_event) -> News {
     match event.event_type {
         rdma::IBV_EVENT_PORT_ERR => News::LinkDown(link(event)),
         rdma::IBV_EVENT_PORT_ACTIVE => News::LinkUp(link(event)),
+        rdma::IBV_EVENT_LID_CHANGE => News::Changed(link(event), LinkChange::Lid),
+        rdma::IBV_EVENT_SM_CHANGE => News::Changed(link(event), LinkChange::SubnetManager),
+        rdma::IBV_EVENT_CLIENT_REREGISTER => News::Changed(link(event), LinkChange::Reregister),
+        rdma::IBV_EVENT_PKEY_CHANGE => News::Changed(link(event), LinkChange::PKeys),
+        rdma::IBV_EVENT_GID_CHANGE => News::Changed(link(event), LinkChange::Gids),
         rdma::IBV_EVENT_DEVICE_FATAL => News::Gone,
         rdma::IBV_EVENT_CQ_ERR => {
             // SAFETY: an event of this kind has a completion queue.
@@ -95,7 +103,23 @@ mod tests {
         assert_eq!(read(&event), News::PairReached(64));
         event.event_type = rdma::IBV_EVENT_DEVICE_FATAL;
         assert_eq!(read(&event), News::Gone);
-        event.event_type = rdma::IBV_EVENT_SM_CHANGE;
+        event.event_type = rdma::IBV_EVENT_SQ_DRAINED;
         assert_eq!(read(&event), News::Other);
+    }
+
+    #[test]
+    fn what_changes_of_a_link_is_told_with_its_number() {
+        let mut event = rdma::ibv_async_event::default();
+        event.element.port_num = 2;
+        for (kind, change) in [
+            (rdma::IBV_EVENT_LID_CHANGE, LinkChange::Lid),
+            (rdma::IBV_EVENT_SM_CHANGE, LinkChange::SubnetManager),
+            (rdma::IBV_EVENT_CLIENT_REREGISTER, LinkChange::Reregister),
+            (rdma::IBV_EVENT_PKEY_CHANGE, LinkChange::PKeys),
+            (rdma::IBV_EVENT_GID_CHANGE, LinkChange::Gids),
+        ] {
+            event.event_type = kind;
+            assert_eq!(read(&event), News::Changed(2, change));
+        }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const GIDS_MOST: usize = 4096;
 
 /// The attributes of a device.
-pub(super) fn attributes(
+pub(crate) fn attributes(
     library: &Library,
     context: Context,
 ) -> Result<rdma::ibv_device_attr, Fault> {
@@ -27,7 +27,7 @@ pub(super) fn attributes(
 }
 
 /// The attributes of a link, from 1.
-pub(super) fn link(context: Context, number: u8) -> Result<rdma::ibv_port_attr, Fault> {
+pub(crate) fn link(context: Context, number: u8) -> Result<rdma::ibv_port_attr, Fault> {
     let mut all = rdma::ibv_port_attr::default();
     // SAFETY: the context lives.
     let returned = unsafe { ibv::ibv_query_port(context.raw(), number, &mut all) };
@@ -121,6 +121,18 @@ fn inline_bytes(device: &Arc<Device>) -> u32 {
         wanted /= 2;
     }
     0
+}
+
+/// An entry of the P_Key table of a link, from 1; `None` beyond its end.
+pub(crate) fn p_key(library: &Library, context: Context, number: u8, index: u16) -> Option<u16> {
+    let mut p_key = 0;
+    // SAFETY: the context lives, and the place through the call.
+    let returned = unsafe {
+        library
+            .verbs
+            .ibv_query_pkey(context.raw(), number, index.into(), &raw mut p_key)
+    };
+    (returned == 0).then(|| u16::from_be(p_key))
 }
 
 /// The GID table of a link, from 1. Empty where there is none.

@@ -199,7 +199,12 @@ impl VerbsFabric {
             // The kernel keeps the numbers of a connection that is over from being used again,
             // whether the id is still there or not; an address that moved breaks a connection
             // only if packets get lost, and then the transport says so.
-            What::TimewaitExit | What::AddressChange | What::Request | What::Other(_) => {}
+            What::TimewaitExit
+            | What::AddressChange
+            | What::Request
+            | What::GroupJoined
+            | What::GroupFailed
+            | What::Other(_) => {}
         }
     }
 

@@ -21,6 +21,7 @@ use crate::error::{Error, Fault};
 use crate::object::{Context, Device, Region, Rights};
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{self, DeviceChange, Event, PortId};
+use rpcrdma_fabric::datagram::LinkChange;
 use rpcrdma_fabric::numa;
 use rpcrdma_fabric::stage::Input;
 use std::net::SocketAddr;
@@ -34,8 +35,8 @@ pub(super) const LINK_DOWN: &str = "the link is down";
 pub(crate) struct Known {
     /// As its descriptor is called.
     pub(super) number: u64,
-    pub(super) device: Arc<Device>,
-    pub(super) limits: Limits,
+    pub(crate) device: Arc<Device>,
+    pub(crate) limits: Limits,
     node: Option<u32>,
     /// Nothing of it can be used any more.
     pub(super) gone: bool,
@@ -88,7 +89,7 @@ impl VerbsFabric {
     }
 
     /// The device of a context that the manager has brought, one that came since included.
-    pub(super) fn device_of(&mut self, context: Context) -> Option<Arc<Device>> {
+    pub(crate) fn device_of(&mut self, context: Context) -> Option<Arc<Device>> {
         if self.known(context).is_none() && self.settings.allows(&context.name(self.library)) {
             // One that cannot be used is as good as none.
             let _ = self.find_devices();
@@ -119,13 +120,15 @@ impl VerbsFabric {
         // Asked only now that what changes is told.
         let links = device::links(self.library, context, limits.links, &self.settings)?;
         let down = links.iter().filter(|link| link.state != LinkState::Active);
+        let down: Vec<u32> = down.map(|link| u32::from(link.number)).collect();
+        down.iter().for_each(|link| device.note_link(*link, true));
         self.devices.push(Known {
             number,
             node: device::node(device.name()),
             device,
             limits,
             gone: false,
-            down: down.map(|link| u32::from(link.number)).collect(),
+            down,
             unburied: Vec::new(),
             regions: Vec::new(),
         });
@@ -134,7 +137,7 @@ impl VerbsFabric {
 
     /// The device for a port: the one that is named, or of those with a link the first on the
     /// processor's node, or the first.
-    pub(super) fn choose_device(
+    pub(crate) fn choose_device(
         &self,
         name: Option<&str>,
         processor: Option<usize>,
@@ -151,7 +154,7 @@ impl VerbsFabric {
         best.ok_or_else(|| Error::NoDevice(name.unwrap_or("any").to_owned()))
     }
 
-    fn links(&self, known: &Known) -> Vec<device::Link> {
+    pub(crate) fn links(&self, known: &Known) -> Vec<device::Link> {
         let context = known.device.context();
         device::links(self.library, context, known.limits.links, &self.settings).unwrap_or_default()
     }
@@ -182,12 +185,14 @@ impl VerbsFabric {
 
     /// A link is down: its connections end now, and not only when the transport gives up.
     pub(super) fn lose_link(&mut self, number: u64, link: u32) {
+        self.note_change(number, link, LinkChange::Down);
         self.tell_change(number, DeviceChange::Down);
         let Some(known) = self.devices.iter_mut().find(|known| known.number == number) else {
             return;
         };
         known.down.retain(|down| *down != link);
         known.down.push(link);
+        known.device.note_link(link, true);
         let context = known.device.context();
         let by_it = self.those(|it| it.context() == Some(context) && it.link() == Some(link));
         for id in by_it {
@@ -200,7 +205,9 @@ impl VerbsFabric {
         if let Some(known) = self.devices.iter_mut().find(|known| known.number == number) {
             known.down.retain(|down| *down != link);
             known.unburied.retain(|(of, _)| *of != link);
+            known.device.note_link(link, false);
         }
+        self.note_change(number, link, LinkChange::Up);
         self.tell_change(number, DeviceChange::Up);
     }
 
@@ -255,11 +262,13 @@ impl VerbsFabric {
 
     /// A device is gone.
     pub(super) fn lose_device(&mut self, number: u64) {
+        self.note_change(number, 0, LinkChange::Gone);
         self.tell_change(number, DeviceChange::Gone);
         let Some(known) = self.devices.iter_mut().find(|known| known.number == number) else {
             return;
         };
         known.gone = true;
+        known.device.note_gone();
         known.unburied.clear();
         let context = known.device.context();
         // Its descriptor may be readable for ever.

@@ -98,6 +98,7 @@ impl VerbsFabric {
                 News::QueueBroken(queue) => self.lose_port(queue),
                 News::PairBroken(pair) => self.lose_pair(pair),
                 News::PairReached(pair) => self.note_reached(pair),
+                News::Changed(link, change) => self.note_change(number, link, change),
                 News::Other => {}
             }
         }

@@ -13,6 +13,7 @@ use rdma_core_sys::Library;
 use rpcrdma_fabric::bell::Bell;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A context that the connection manager lends.
 #[derive(Clone, Copy, Debug)]
@@ -115,9 +116,13 @@ pub(crate) struct Device {
     context: Context,
     domain: Raw<rdma::ibv_pd>,
     name: String,
+    /// What objects that control does not look after have to know: it is gone, and which of its
+    /// links are down, a bit for each of the first 64.
+    gone: AtomicBool,
+    down: AtomicU64,
 }
 
-// SAFETY: its objects may be used from any thread; nothing here changes.
+// SAFETY: its objects may be used from any thread; what changes here is atomic.
 unsafe impl Sync for Device {}
 
 impl Device {
@@ -133,6 +138,8 @@ impl Device {
             context,
             domain: Raw(domain),
             name: context.name(library),
+            gone: AtomicBool::new(false),
+            down: AtomicU64::new(0),
         })
     }
 
@@ -152,6 +159,28 @@ impl Device {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
+
+    /// Nothing of it can be used any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn note_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    /// A link, from 1, is down, as far as it was told.
+    pub(crate) fn is_down(&self, link: u8) -> bool {
+        self.down.load(Ordering::Acquire) & bit_of(link.into()) != 0
+    }
+
+    pub(crate) fn note_link(&self, link: u32, down: bool) {
+        if down {
+            self.down.fetch_or(bit_of(link), Ordering::AcqRel);
+        } else {
+            self.down.fetch_and(!bit_of(link), Ordering::AcqRel);
+        }
+    }
 }
 
 impl Drop for Device {
@@ -160,6 +189,11 @@ impl Drop for Device {
         let returned = unsafe { self.library.verbs.ibv_dealloc_pd(self.domain.0) };
         super::note_destroyed("ibv_dealloc_pd", returned);
     }
+}
+
+/// None for a link beyond those that are looked after.
+fn bit_of(link: u32) -> u64 {
+    1_u64.checked_shl(link.wrapping_sub(1)).unwrap_or(0)
 }
 
 /// Has a descriptor read without waiting.

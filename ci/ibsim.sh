@@ -21,8 +21,9 @@ has_simulator() {
     [[ $(ldconfig -p) == *libibumad.so.3* ]] || skip "no libibumad.so.3 on this machine"
 }
 
-# built EXAMPLE: an example of control/umad, optimised like the appliance. It links to glibc, which the stand-in needs.
+# built EXAMPLE: an example of control/umad, from the folder EXAMPLES or built here. It links to glibc, which the stand-in needs.
 built() {
+    [ -z "${EXAMPLES:-}" ] || { echo "$EXAMPLES/$1"; return; }
     (cd "$ROOT" && cargo build --locked --release -p rpcrdma-umad --example "$1") >>"$ACCEPT_LOGS/build" 2>&1 || die "example $1 does not build"
     echo "${CARGO_TARGET_DIR:-$ROOT/target}/release/examples/$1"
 }
@@ -47,7 +48,7 @@ subnet_start() {
     exec {CONSOLE}<>"$SUBNET/console"
     touch "$ACCEPT_LOGS/ibsim"
     (
-        cd "$SUBNET"
+        cd "$SUBNET" || exit
         exec ibsim -s "$ROOT/ci/ibsim/net" <&"$CONSOLE"
     ) >"$ACCEPT_LOGS/ibsim" 2>&1 &
     IBSIM=$!
@@ -125,10 +126,10 @@ ask() {
     hear "$1"
 }
 
-# program_end NAME: it has no more to do, and ends by itself.
+# program_end NAME: it has no more to do, and ends by itself. By its word for it: programs started later have its input open too.
 program_end() {
-    local descriptor=${TELL[$1]}
-    exec {descriptor}>&-
+    tell "$1" end
+    await "$ANSWER_SECONDS" gone "${PROGRAM[$1]}" || { echo "$1 does not end" >&2; return 1; }
     wait "${PROGRAM[$1]}" || { echo "$1 ended with status $?" >&2; return 1; }
 }
 

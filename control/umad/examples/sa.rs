@@ -9,6 +9,7 @@
 //! report SECONDS                   waits for a report, and acknowledges it
 //! facts                            the port, as it is known now
 //! capabilities                     ClassPortInfo
+//! end
 //! ```
 //!
 //! Components are numbers, but for `port`, which is a GID, and may be compared where a request can: `mtu=2048`, `mtu=greater:2048`,
@@ -52,8 +53,10 @@ fn serve() -> Result<()> {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        if line.trim().is_empty() {
-            continue;
+        match line.trim() {
+            "" => continue,
+            "end" => break,
+            _ => {}
         }
         let said = client
             .obey(&line)

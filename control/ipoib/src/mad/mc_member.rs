@@ -46,7 +46,8 @@ pub struct McMember {
     pub proxy_join: bool,
 }
 
-/// What the SA answers to a leave. It repeats the request and no more: none of the group's own fields is there.
+/// What the SA answers to a leave that succeeded. None of the group's own fields is there; where it failed, the request's
+/// own come back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct McLeft {
     /// The group.

@@ -46,7 +46,7 @@ counts! {
     associations,
     /// Sessions that a peer's upper layer rejected.
     sessions_rejected,
-    /// Sessions that a peer answered with Terminate: it has no room, or does not know RFC 6581.
+    /// Sessions that a peer answered with Terminate: it has no room.
     sessions_turned_away,
     /// Sessions that a peer's RDMAP Terminate ended.
     sessions_terminated,

@@ -4,8 +4,9 @@
 //!
 //! # Neither ring is ever full where it matters
 //!
-//! A queue pair says [`Word::Established`] and [`Word::Ended`] once each, and is counted by
-//! control until its endpoint is gone and these have been read. Those words always have room;
+//! A queue pair says [`Word::Established`] and [`Word::Ended`] once each, and [`Word::Crowded`] once
+//! for each [`Notice::Ask`], and is counted by control until its endpoint is gone and these have been
+//! read. Those words always have room;
 //! requests of peers take what is left of it, and one for which there is none is turned away.
 //! Notices that find no room wait at control's side, which has no bound to keep.
 
@@ -61,6 +62,11 @@ pub(crate) enum Word {
     },
     /// It does not any more, and was not adopted. Left out where there is no room.
     Withdrawn { request: u64 },
+    /// No stream is left for it at that site, and none may ever come back.
+    Crowded {
+        connection: ConnectionId,
+        private_data: Box<[u8]>,
+    },
     /// Both sides may send.
     Established {
         connection: ConnectionId,
@@ -99,7 +105,7 @@ pub(crate) fn pair<L>(
     requests: usize,
     control: Arc<Bell>,
 ) -> io::Result<(Inbox<L>, Words, Outlet<L>)> {
-    let kept = 2 * queue_pairs as usize;
+    let kept = 3 * queue_pairs as usize;
     let bell = Arc::new(Bell::new()?);
     let (to_port, notices) = RingBuffer::new(64);
     let (words, from_port) = RingBuffer::new(kept + 2 * requests);

@@ -50,6 +50,14 @@
 //! [`Transport`](rpcrdma_fabric::WorkError::Transport), without a word on the wire. One that
 //! nobody uses is shut down after [`Settings::idle`].
 //!
+//! **Streams that do not come back.** A peer need not answer a Terminate (RFC 5043 section 6.2), and
+//! then the stream is not this side's to use again. Where an association has no other left, who
+//! wants a session is sent elsewhere: to an association from another address, and the old one ends
+//! with its last session.
+//!
+//! **RFC 6581.** Sessions are asked for with its word, and without where a peer does not know it:
+//! then this side has one RDMA Read outstanding at a time.
+//!
 //! # Limits on what a peer controls
 //!
 //! | what | by |
@@ -69,6 +77,8 @@
 //! Start reading in `port/mod.rs`, then `port/heed.rs` (in) and `port/pump.rs` (out).
 #![deny(unsafe_code)]
 
+#[cfg(feature = "dpdk")]
+mod by_port;
 mod endpoint;
 mod error;
 mod fabric;
@@ -81,6 +91,8 @@ mod stack;
 pub mod stand_in;
 mod udp;
 
+#[cfg(feature = "dpdk")]
+pub use by_port::ByPort;
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use fabric::IwarpFabric;

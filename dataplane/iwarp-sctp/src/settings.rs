@@ -16,7 +16,8 @@ pub struct Settings {
     /// RDMA Reads outstanding at once on a connection, each way, at most; the peers agree on it
     /// (RFC 6581 section 9).
     pub read_depth: u16,
-    /// Asks for sessions with the word of RFC 6581, which a peer of RFC 5043 alone turns away.
+    /// Asks for sessions with the word of RFC 6581; a peer of RFC 5043 alone, which turns that away,
+    /// is then asked without.
     pub enhanced: bool,
     /// Connections of this process's own that may be on their way at once.
     pub begun_max: usize,

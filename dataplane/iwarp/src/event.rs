@@ -65,8 +65,8 @@ pub enum End {
     Peer,
     /// The peer's upper layer rejected it.
     Rejected,
-    /// The peer answered the request with a Terminate: it has no room for it, or does not know
-    /// enhanced requests.
+    /// The peer answered the request with a Terminate, and where that was an enhanced one, the plain
+    /// one after it too: it has no room for it.
     TurnedAway,
     /// The peer's RDMAP found an error of this side's.
     Terminated(Terminate),

@@ -113,7 +113,8 @@
 //! A peer need not answer a Terminate with its own, and then the stream is not this side's to use
 //! again: when no stream is idle and [`Association::unanswered`] is not zero, the layer above lets
 //! the sessions that are left come to their ends, the association too, and opens another.
-//! A peer that turns an enhanced request away may be asked again without the word.
+//! A peer that turns an enhanced request away has been asked again without the word when that is
+//! told of ([`End::TurnedAway`]).
 //!
 //! Start reading in `session/phase.rs`, then `session/stream/receive.rs`, then
 //! `rdmap/endpoint/mod.rs`.

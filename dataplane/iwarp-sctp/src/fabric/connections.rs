@@ -215,19 +215,39 @@ impl<S: Stack> IwarpFabric<S> {
         let (Some(port), Some(to)) = (connection.port, connection.to) else {
             return Err(Error::NoConnection(id));
         };
-        let site = self.site_to(port, to)?;
-        self.connection(id)?.site = Some(site);
-        self.tell_port(
-            port,
-            Notice::Ask {
+        let site = self.site_to(port, to, None)?;
+        self.ask_from(site, id, private_data.into());
+        self.feed(id, Input::Connect, String::new);
+        Ok(())
+    }
+
+    /// The site that a connection was to be asked for from has no stream for it.
+    pub(super) fn ask_elsewhere(&mut self, id: ConnectionId, private_data: Box<[u8]>) {
+        let Some(connection) = self.connections.get(&id) else {
+            return;
+        };
+        let (Some(port), Some((spent, to))) = (connection.port, connection.way()) else {
+            return;
+        };
+        // Where no other can be had, the peer may give a stream back after all.
+        let site = self.site_to(port, to, Some(spent)).unwrap_or(spent);
+        self.ask_from(site, id, private_data);
+    }
+
+    fn ask_from(&mut self, site: u32, id: ConnectionId, private_data: Box<[u8]>) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        connection.site = Some(site);
+        if let (Some(port), Some(to)) = (connection.port, connection.to) {
+            let notice = Notice::Ask {
                 connection: id,
                 site,
                 to,
-                private_data: private_data.into(),
-            },
-        );
-        self.feed(id, Input::Connect, String::new);
-        Ok(())
+                private_data,
+            };
+            self.tell_port(port, notice);
+        }
     }
 
     pub(super) fn say_yes(&mut self, id: ConnectionId, private_data: &[u8]) -> Result<(), Error> {

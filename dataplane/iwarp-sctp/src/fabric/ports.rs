@@ -93,8 +93,14 @@ impl<S: Stack> IwarpFabric<S> {
     }
 
     /// The site of a port from which a session with a peer can be asked for: there is but one
-    /// association between two addresses, and it has so many streams.
-    pub(super) fn site_to(&mut self, port: PortId, to: SocketAddr) -> Result<u32, Error> {
+    /// association between two addresses, and it has so many streams. Where one has none left that
+    /// can be used, it is one `beyond` that.
+    pub(super) fn site_to(
+        &mut self,
+        port: PortId,
+        to: SocketAddr,
+        beyond: Option<u32>,
+    ) -> Result<u32, Error> {
         let berth = self.ports.get_mut(&port).ok_or(Error::NoPort(port))?;
         let streams = usize::from(self.settings.streams);
         let used = |site: u32| {
@@ -105,7 +111,9 @@ impl<S: Stack> IwarpFabric<S> {
             ways.filter(|it| it.way() == Some((site, to))).count()
         };
         let mut known = berth.departures.iter();
-        let free = known.find(|&&(site, v4)| v4 == to.is_ipv4() && used(site) < streams);
+        let further = |site: u32| beyond.is_none_or(|spent| site > spent);
+        let free =
+            known.find(|&&(site, v4)| v4 == to.is_ipv4() && further(site) && used(site) < streams);
         if let Some(&(site, _)) = free {
             return Ok(site);
         }
@@ -227,6 +235,10 @@ impl<S: Stack> IwarpFabric<S> {
                     self.feed(id, Input::Lost, String::new);
                 }
             }
+            Word::Crowded {
+                connection,
+                private_data,
+            } => self.ask_elsewhere(connection, private_data),
             Word::Established {
                 connection,
                 private_data,

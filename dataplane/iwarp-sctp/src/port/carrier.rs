@@ -52,6 +52,7 @@ pub(super) struct Carrier {
 pub(super) struct Waiting {
     pub(super) pair: u32,
     pub(super) owner: Owner,
+    pub(super) since: Instant,
 }
 
 /// How an association is ended.
@@ -82,6 +83,13 @@ impl Carrier {
         self.association = Some(association);
         self.tracks = vec![Track::default(); streams].into_boxed_slice();
         self.blocked = Vec::with_capacity(streams);
+    }
+
+    /// This side can begin no session on it, and there are streams that the peer has not given back
+    /// and never may ([`Association::unanswered`]).
+    pub(super) fn is_spent(&self) -> bool {
+        let association = self.association.as_ref();
+        association.is_some_and(|it| it.idle_stream().is_none() && it.unanswered() > 0)
     }
 
     /// Whether any stream has a queue pair or a request, or is to have one.

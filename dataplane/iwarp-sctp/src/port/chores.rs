@@ -1,11 +1,12 @@
 //! What has to be done on associations, and cannot be done while they are being read.
 
-use super::carrier::{At, Ending};
+use super::carrier::{At, Carrier, Ending, Waiting};
 use super::desk::Desk;
 use super::pair::Phase;
 use super::site::Reach;
 use super::{IwarpPort, LINGER};
-use rpcrdma_iwarp::{Event, Misstep};
+use crate::inbox::Word;
+use rpcrdma_iwarp::{Event, Misstep, Owner};
 use rpcrdma_sctp::Llp;
 use std::time::{Duration, Instant};
 
@@ -39,9 +40,87 @@ impl Desk {
     }
 }
 
+/// Who is to have a session on which stream.
+struct Seat {
+    pair: u32,
+    at: At,
+}
+
+impl Desk {
+    /// The next of those that wait on an association, and are still there, with an idle stream.
+    fn next_seat(&mut self, site: u32, carrier: &mut Carrier) -> Option<Seat> {
+        loop {
+            let stream = carrier.association.as_ref()?.idle_stream()?;
+            let Waiting { pair, owner, .. } = carrier.waiting.pop_front()?;
+            self.wanting -= 1;
+            if self.still_waits(pair, owner) {
+                let association = carrier.id;
+                let at = At {
+                    site,
+                    association,
+                    stream,
+                };
+                return Some(Seat { pair, at });
+            }
+        }
+    }
+
+    fn still_waits(&mut self, pair: u32, owner: Owner) -> bool {
+        let pair = self.pair(pair);
+        pair.is_some_and(|pair| pair.owner == owner && pair.phase == Phase::Waiting)
+    }
+
+    /// Binds a queue pair to a stream, and asks for the session.
+    fn begin(&mut self, carrier: &mut Carrier, Seat { pair: index, at }: Seat, enhanced: bool) {
+        let (Some(association), Some(track)) = (
+            &mut carrier.association,
+            carrier.tracks.get_mut(usize::from(at.stream.0)),
+        ) else {
+            return;
+        };
+        let Some(pair) = self.pairs.get_mut(index as usize) else {
+            return;
+        };
+        let (Some(machine), Some(data)) = (pair.machine.take(), pair.ask.take()) else {
+            return;
+        };
+        let bound = association.bind(at.stream, machine).is_ok();
+        if !bound || association.initiate(at.stream, &data, enhanced).is_err() {
+            drop(association.unbind(at.stream));
+            return self.give_up(index, "no session could be asked for".to_owned());
+        }
+        pair.at = Some(at);
+        track.pair = Some(index);
+        self.queue(track, at);
+    }
+
+    /// Has control find another association for those who have waited long enough.
+    #[cold]
+    fn send_elsewhere(&mut self, carrier: &mut Carrier, now: Instant, patience: Duration) {
+        while let Some(&Waiting { pair, owner, since }) = carrier.waiting.front()
+            && now.duration_since(since) >= patience
+        {
+            carrier.waiting.pop_front();
+            self.wanting -= 1;
+            if !self.still_waits(pair, owner) {
+                continue;
+            }
+            if let Some(pair) = self.pairs.get_mut(pair as usize)
+                && let Some(private_data) = pair.ask.take()
+            {
+                let connection = pair.connection;
+                self.words.tell(Word::Crowded {
+                    connection,
+                    private_data,
+                });
+            }
+        }
+    }
+}
+
 impl<L: Llp> IwarpPort<L> {
     #[cold]
-    pub(super) fn do_chores(&mut self) {
+    pub(super) fn do_chores(&mut self, now: Instant) {
         while let Some(at) = self.desk.unheard.pop() {
             if let Some(reach) = self.sites.reach(at) {
                 self.desk.say_no(reach, None);
@@ -56,59 +135,32 @@ impl<L: Llp> IwarpPort<L> {
             }
         }
         if self.desk.wanting > 0 {
-            self.serve_waiting();
+            self.serve_waiting(now);
         }
     }
 
     /// Begins sessions for those that wait for one, where there are streams.
-    fn serve_waiting(&mut self) {
+    fn serve_waiting(&mut self, now: Instant) {
+        let desk = &mut self.desk;
         for (number, site) in self.sites.iter() {
             for carrier in site.carriers.iter() {
-                let Some(association) = &mut carrier.association else {
+                if carrier.waiting.is_empty() {
                     continue;
-                };
-                while let Some(&waiting) = carrier.waiting.front()
-                    && let Some(stream) = association.idle_stream()
-                {
-                    carrier.waiting.pop_front();
-                    self.desk.wanting -= 1;
-                    let at = At {
-                        site: number,
-                        association: carrier.id,
-                        stream,
-                    };
-                    let Some(track) = carrier.tracks.get_mut(usize::from(stream.0)) else {
-                        continue;
-                    };
-                    let Some(pair) = self.desk.pairs.get_mut(waiting.pair as usize) else {
-                        continue;
-                    };
-                    if pair.owner != waiting.owner || pair.phase != Phase::Waiting {
-                        continue;
-                    }
-                    let (Some(machine), Some(data)) = (pair.machine.take(), pair.ask.take()) else {
-                        continue;
-                    };
-                    let bound = association.bind(stream, machine).is_ok();
-                    let enhanced = self.limits.enhanced;
-                    if !bound || association.initiate(stream, &data, enhanced).is_err() {
-                        drop(association.unbind(stream));
-                        self.desk
-                            .give_up(waiting.pair, "no session could be asked for".to_owned());
-                        continue;
-                    }
-                    pair.at = Some(at);
-                    track.pair = Some(waiting.pair);
-                    self.desk.queue(track, at);
+                }
+                while let Some(seat) = desk.next_seat(number, carrier) {
+                    desk.begin(carrier, seat, self.limits.enhanced);
+                }
+                if carrier.is_spent() {
+                    desk.send_elsewhere(carrier, now, self.limits.patience());
                 }
             }
         }
     }
 
-    /// Associations of this side's own that nobody has used for a while.
+    /// Associations that nobody has used for a while.
     #[cold]
     pub(super) fn look_for_idle(&mut self, now: Instant) {
-        let (desk, idle) = (&mut self.desk, self.limits.idle);
+        let (desk, idle, patience) = (&mut self.desk, self.limits.idle, self.limits.patience());
         self.next_look = now + idle.clamp(LEAST_LOOK, LINGER);
         for (number, site) in self.sites.iter() {
             for carrier in site.carriers.iter() {
@@ -117,7 +169,8 @@ impl<L: Llp> IwarpPort<L> {
                     continue;
                 }
                 let since = *carrier.idle_since.get_or_insert(now);
-                if now.duration_since(since) >= idle && !carrier.doomed {
+                let kept = if carrier.is_spent() { patience } else { idle };
+                if now.duration_since(since) >= kept && !carrier.doomed {
                     carrier.doomed = true;
                     desk.doomed.push((number, carrier.id, Ending::ShutDown));
                 }

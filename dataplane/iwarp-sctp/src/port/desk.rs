@@ -280,9 +280,7 @@ fn told_of(end: End) -> String {
         End::Local => "ended here".to_owned(),
         End::Peer => "the peer ended it".to_owned(),
         End::Rejected => "rejected".to_owned(),
-        End::TurnedAway => {
-            "the peer turned it away: it has no room, or does not speak RFC 6581".to_owned()
-        }
+        End::TurnedAway => "the peer turned it away: it has no room".to_owned(),
         End::Terminated(said) => format!(
             "the peer's RDMAP ended it: layer {}, type {}, code {}",
             said.code.layer, said.code.error_type, said.code.error_code

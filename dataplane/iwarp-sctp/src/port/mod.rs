@@ -117,6 +117,13 @@ struct Limits {
     idle: Duration,
 }
 
+impl Limits {
+    /// How long a peer is waited for that owes a stream's last word.
+    fn patience(&self) -> Duration {
+        self.idle.min(LINGER)
+    }
+}
+
 /// A port. Belongs to one lcore; dropping it ends all its connections.
 #[derive(Debug)]
 pub struct IwarpPort<L: Llp> {

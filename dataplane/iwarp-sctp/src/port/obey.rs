@@ -74,6 +74,7 @@ impl<L: Llp> IwarpPort<L> {
         let waiting = Waiting {
             pair: index,
             owner: pair.owner,
+            since: Instant::now(),
         };
         match carrier_to(site, to) {
             Ok(carrier) => {

@@ -66,7 +66,7 @@ impl<L: Llp> IwarpPort<L> {
         let now = Instant::now();
         self.turn_sites(now);
         if self.desk.has_chores() {
-            self.do_chores();
+            self.do_chores(now);
         }
         if !self.desk.ending.is_empty() {
             self.look_after_ends(now);

@@ -3,6 +3,7 @@
 #[path = "../bed/mod.rs"]
 mod bed;
 mod fiend;
+mod host;
 
 use bed::Bed;
 use fiend::{

@@ -1,10 +1,10 @@
 //! An SCTP association and its streams (RFC 5043 sections 7, 8 and 11).
 
 use super::phase::Phase;
-use super::stream::{Counts, Flow, Misstep, Stream, Surroundings};
+use super::stream::{Counts, Flow, Misstep, Speech, Stream, Surroundings};
 use crate::event::Event;
 use crate::local::{Local, Memory};
-use crate::lower::{Lower, StreamId};
+use crate::lower::{Lower, Ppid, StreamId};
 use crate::rdmap::{Blame, Endpoint};
 use crate::reject::Reject;
 use std::fmt;
@@ -124,6 +124,7 @@ pub struct Association {
     streams: Box<[Stream]>,
     /// Streams that are [`Phase::Pending`].
     pending: u16,
+    speech: Speech,
     counts: Counts,
 }
 
@@ -142,6 +143,7 @@ impl Association {
             stand: Stand::Unknown,
             streams: (0..outbound).map(StreamId).map(Stream::new).collect(),
             pending: 0,
+            speech: Speech::default(),
             counts: Counts::default(),
         })
     }
@@ -262,7 +264,7 @@ impl Association {
     }
 
     /// Asks the peer for a session on a stream that is idle and has an endpoint; with `enhanced`
-    /// agreeing on read depths (RFC 6581), which a peer of RFC 5043 alone turns away.
+    /// agreeing on read depths (RFC 6581), and without where the peer turns that away.
     ///
     /// # Errors
     ///
@@ -273,7 +275,15 @@ impl Association {
         private_data: &[u8],
         enhanced: bool,
     ) -> Result<(), Misstep> {
+        let enhanced = enhanced && self.speech != Speech::Plain;
         self.stream(id)?.initiate(private_data, enhanced)
+    }
+
+    /// This side asks for a session on that stream, and there is nothing on any other.
+    fn asks_alone(&self, id: StreamId) -> bool {
+        let is_busy = |stream: &&Stream| stream.phase() != Phase::Idle;
+        self.phase(id) == Some(Phase::Initiating)
+            && self.streams.iter().filter(is_busy).count() == 1
     }
 
     /// Says yes to a request, for the endpoint that was bound to it.
@@ -336,6 +346,7 @@ impl Association {
         self.counts.chunks_in = self.counts.chunks_in.wrapping_add(1);
         let settled = self.stand == Stand::Ddp;
         let may_wait = self.pending < self.settings.pending;
+        let alone = ppid == Ppid::Control as u32 && self.asks_alone(id);
         let Some(stream) = self.streams.get_mut(usize::from(id.0)) else {
             self.counts.drop_one();
             return;
@@ -351,6 +362,8 @@ impl Association {
                 counts: &mut self.counts,
                 may_wait,
                 settled,
+                alone,
+                speech: &mut self.speech,
             };
             stream.receive(ppid, chunk, &mut around, local, told);
         }

@@ -46,6 +46,11 @@ impl Function {
     const fn has_word(self) -> bool {
         matches!(self, Function::EnhancedInitiate | Function::EnhancedAccept)
     }
+
+    /// Only a peer that knows RFC 6581 says it.
+    pub(crate) const fn is_enhanced(self) -> bool {
+        self.has_word() || matches!(self, Function::EnhancedReject)
+    }
 }
 
 /// A control message that was read.

@@ -29,6 +29,16 @@ pub struct Depths {
 impl Depths {
     /// The most of either that can be said.
     pub const MOST: u16 = UNNEGOTIATED - 1;
+
+    /// What an end with room for this keeps to where nothing was said: it asks for one Read at a
+    /// time, which a peer that answers any can take, and answers as many as it can.
+    #[must_use]
+    pub(crate) fn unsaid(self) -> Depths {
+        Depths {
+            ird: self.ird,
+            ord: self.ord.min(1),
+        }
+    }
 }
 
 /// The word as it stands in the private data.

@@ -21,6 +21,21 @@
 //! peer, which knows, can begin the next session on it, and this side cannot. Such streams are
 //! counted ([`Association::unanswered`]) and come back with another association.
 //!
+//! # Asking again (RFC 6581 sections 7 and 9.3)
+//!
+//! A peer of RFC 5043 alone does not know the function code of an enhanced request: that is no
+//! legal sequence, which it answers with Terminate. Every responder takes plain requests. So the
+//! same is asked again without the IRD/ORD word, once, in a session of its own on the same stream,
+//! and the upper layer hears nothing of it. What the peer then answers says what it speaks, and
+//! all later requests on the association are plain at once. Nothing is said of read depths in such
+//! a session: this side asks for one Read at a time.
+//!
+//! A Terminate may also say that there is no room (section 6.4). There is no telling them apart,
+//! and a session that could have had more Reads should not get one; so it is asked again only by
+//! an association that has no other session or request, which is no crowd, and has never heard
+//! the peer speak RFC 6581. An Enhanced Reject is the upper layer's word, as a plain one is, and
+//! stands.
+//!
 //! [`Association::unanswered`]: crate::Association::unanswered
 
 mod receive;
@@ -101,6 +116,18 @@ impl Counts {
     }
 }
 
+/// What a peer is known to speak, of what one may ask for a session by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Speech {
+    /// It has not said.
+    #[default]
+    Unknown,
+    /// RFC 6581: it has asked or answered in that way.
+    Enhanced,
+    /// RFC 5043 alone: it has turned an enhanced request away, and answered a plain one.
+    Plain,
+}
+
 /// The endpoint, if it has not been in a session.
 fn fresh(endpoint: &mut Option<Box<Endpoint>>) -> Result<&mut Endpoint, Misstep> {
     let endpoint = endpoint.as_deref_mut();
@@ -136,6 +163,11 @@ pub(super) struct Stream {
     terminate: bool,
     /// The peer's IRD/ORD word, or the one we offered.
     word: Option<Word>,
+    /// The private data of our enhanced request, while that may have to be asked again without the
+    /// word.
+    enhanced: Option<Box<[u8]>>,
+    /// It was.
+    asked_again: bool,
     /// A request that came before it was known whether the peer speaks DDP at all.
     early: Option<Box<[u8]>>,
 }
@@ -156,6 +188,8 @@ impl Stream {
             report: None,
             terminate: false,
             word: None,
+            enhanced: None,
+            asked_again: false,
             early: None,
         }
     }
@@ -231,6 +265,8 @@ impl Stream {
         self.report = None;
         self.terminate = false;
         self.word = None;
+        self.enhanced = None;
+        self.asked_again = false;
         self.early = None;
     }
 
@@ -249,8 +285,32 @@ impl Stream {
         self.begin();
         self.owed = Some(message);
         self.word = word;
+        self.enhanced = enhanced.then(|| private_data.into());
         self.must(Step::Initiate);
         Ok(())
+    }
+
+    /// Asks again, without the word, where the peer has answered the enhanced request with
+    /// Terminate. False when it was not enhanced, or nobody wants it any more.
+    pub(super) fn ask_again(&mut self) -> bool {
+        if self.phase != Phase::Initiating {
+            return false;
+        }
+        let Some(private_data) = self.enhanced.take() else {
+            return false;
+        };
+        let Ok(message) = Message::new(Function::Initiate, None, &private_data) else {
+            return false;
+        };
+        // Each side has sent its one message, and the peer's says that ours has come: a session
+        // of its own begins.
+        self.must(Step::Ended);
+        self.must(Step::Dry);
+        self.begin();
+        self.asked_again = true;
+        self.owed = Some(message);
+        self.must(Step::Initiate);
+        true
     }
 
     pub(super) fn accept(&mut self, private_data: &[u8]) -> Result<(), Misstep> {
@@ -262,7 +322,7 @@ impl Stream {
                 let (word, depths) = word.answer(own);
                 (Function::EnhancedAccept, Some(word), depths)
             }
-            None => (Function::Accept, None, own),
+            None => (Function::Accept, None, own.unsaid()),
         };
         let message =
             Message::new(function, word, private_data).map_err(|_| Misstep::PrivateData)?;
@@ -328,6 +388,7 @@ impl Stream {
     /// Tells the upper layer, once.
     fn conclude(&mut self, end: End, told: &mut impl FnMut(StreamId, Event<'_>)) {
         self.early = None;
+        self.enhanced = None;
         if self.concluded {
             return;
         }

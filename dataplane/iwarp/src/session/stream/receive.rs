@@ -1,6 +1,6 @@
 //! What is done with a chunk.
 
-use super::{Counts, Stream};
+use super::{Counts, Speech, Stream};
 use crate::ddp::order::Mark;
 use crate::event::{End, Event};
 use crate::local::{Local, Memory};
@@ -8,6 +8,7 @@ use crate::lower::StreamId;
 use crate::rdmap::{Blame, Terminate};
 use crate::reject::Reject;
 use crate::session::control::{self, Control, Function, Message};
+use crate::session::depths::Word;
 use crate::session::phase::{Event as Step, Phase};
 
 /// What the association lets a stream know, and do.
@@ -18,6 +19,9 @@ pub(in crate::session) struct Surroundings<'a> {
     pub(in crate::session) may_wait: bool,
     /// The peer is known to speak DDP: requests go up.
     pub(in crate::session) settled: bool,
+    /// This stream asks for a session, and there is nothing on any other.
+    pub(in crate::session) alone: bool,
+    pub(in crate::session) speech: &'a mut Speech,
 }
 
 const SEGMENT: u32 = crate::lower::Ppid::Segment as u32;
@@ -185,15 +189,20 @@ impl Stream {
             return Ok(());
         }
         let control = control::parse(message)?;
+        if control.function.is_enhanced() {
+            *around.speech = Speech::Enhanced;
+        }
         match control.function {
             Function::Initiate | Function::EnhancedInitiate => {
                 self.initiated(ssn, &control, around, told)
             }
             Function::Accept | Function::EnhancedAccept => {
-                self.accepted(ssn, &control, local, told)
+                self.accepted(ssn, &control, around, local, told)
             }
-            Function::Reject | Function::EnhancedReject => self.rejected(ssn, &control, told),
-            Function::Terminate => self.terminating(ssn, around.counts, local, told),
+            Function::Reject | Function::EnhancedReject => {
+                self.rejected(ssn, &control, around, told)
+            }
+            Function::Terminate => self.terminating(ssn, around, local, told),
         }
     }
 
@@ -257,6 +266,7 @@ impl Stream {
         &mut self,
         ssn: u16,
         control: &Control<'_>,
+        around: &mut Surroundings<'_>,
         local: &mut Local<'_, M>,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Blame> {
@@ -268,6 +278,7 @@ impl Stream {
         }
         self.order.insert(ssn, Mark::Quiet);
         self.proved();
+        self.note_answer(around);
         self.established = true;
         let live = self.phase == Phase::Initiating;
         self.must(Step::Accepted);
@@ -280,7 +291,8 @@ impl Stream {
             return Err(Reject::ControlSequence.into());
         };
         let own = endpoint.depths();
-        let depths = control.word.map_or(Ok(own), |word| word.settle(own))?;
+        let settle = |word: Word| word.settle(own);
+        let depths = control.word.map_or(Ok(own.unsaid()), settle)?;
         endpoint.open(depths.ord);
         told(
             self.id,
@@ -308,6 +320,7 @@ impl Stream {
         &mut self,
         ssn: u16,
         control: &Control<'_>,
+        around: &mut Surroundings<'_>,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Blame> {
         // A plain Reject may also turn down an enhanced request: section 7 of RFC 6581 wants the
@@ -316,12 +329,21 @@ impl Stream {
         if !self.answers(ssn) || unasked {
             return Err(Reject::ControlSequence.into());
         }
+        self.note_answer(around);
         if self.phase == Phase::Initiating {
             let private_data = control.private_data;
             told(self.id, Event::Rejected { private_data });
         }
         self.refused(Step::Rejected, End::Rejected, told);
         Ok(())
+    }
+
+    /// The peer's upper layer has answered.
+    fn note_answer(&mut self, around: &mut Surroundings<'_>) {
+        self.enhanced = None;
+        if std::mem::take(&mut self.asked_again) {
+            *around.speech = Speech::Plain;
+        }
     }
 
     /// The peer's one message was no: nothing more is to be said (sections 6.3 and 6.4).
@@ -337,12 +359,15 @@ impl Stream {
     fn terminating<M: Memory>(
         &mut self,
         ssn: u16,
-        counts: &mut Counts,
+        around: &mut Surroundings<'_>,
         local: &mut Local<'_, M>,
         told: &mut impl FnMut(StreamId, Event<'_>),
     ) -> Result<(), Blame> {
         if self.answers(ssn) {
-            self.refused(Step::Ended, End::TurnedAway, told);
+            let unknown = around.alone && *around.speech == Speech::Unknown;
+            if !unknown || !self.ask_again() {
+                self.refused(Step::Ended, End::TurnedAway, told);
+            }
             return Ok(());
         }
         match self.phase {
@@ -355,11 +380,11 @@ impl Stream {
                 self.advance(local, told)
             }
             Phase::Abandoned | Phase::Closing => {
-                self.follow(ssn, Mark::End, counts);
+                self.follow(ssn, Mark::End, around.counts);
                 Ok(())
             }
             Phase::Closed | Phase::Lost => {
-                counts.drop_one();
+                around.counts.drop_one();
                 Ok(())
             }
             Phase::Idle | Phase::Pending => Err(Reject::ControlSequence.into()),

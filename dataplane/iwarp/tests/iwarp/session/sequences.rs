@@ -299,7 +299,7 @@ fn section_6_4_pending_requests_are_limited() {
 fn section_6_4_turned_away() {
     let mut pair = Pair::new();
     pair.a.bind(S);
-    pair.a.association.initiate(S, b"", true).unwrap();
+    pair.a.association.initiate(S, b"", false).unwrap();
     pair.exchange();
     pair.b.association.turn_away(S, &mut |_, _| {}).unwrap();
     pair.exchange();

@@ -30,6 +30,7 @@ use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::qkey::QKey;
 use rpcrdma_umad::{Class, Event, Reply, Subnet, Target, Umad};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{BufRead, Write};
 use std::net::Ipv6Addr;
 use std::process::ExitCode;
@@ -38,6 +39,8 @@ use std::time::{Duration, Instant};
 /// How often a request is sent, and how long its answer may take.
 const TRIES: u32 = 2;
 const ANSWER: Duration = Duration::from_secs(1);
+/// How long the port itself may take.
+const FACTS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     kit::report(serve())
@@ -102,9 +105,9 @@ impl Client {
     /// Waits for the first facts: a request needs the SA's address.
     fn learn(&mut self) -> Result<()> {
         self.port.ask_facts();
-        let until = Instant::now() + kit::PATIENCE;
+        let until = Instant::now() + FACTS;
         while Instant::now() < until {
-            kit::wait(&[&self.port], until)?;
+            self.wait(until)?;
             while let Some(event) = self.port.take() {
                 if matches!(event, Event::Facts(_)) {
                     return Ok(());
@@ -113,6 +116,13 @@ impl Client {
             }
         }
         bail!("the port tells nothing of itself")
+    }
+
+    /// Until something came, or until then.
+    fn wait(&self, until: Instant) -> Result<()> {
+        let left = Timespec::try_from(until.saturating_duration_since(Instant::now()))?;
+        poll(&mut [PollFd::new(&self.port, PollFlags::IN)], Some(&left))?;
+        Ok(())
     }
 
     fn facts(&mut self) -> Result<String> {
@@ -180,7 +190,7 @@ impl Client {
     fn report(&mut self, time: Duration) -> Result<String> {
         let until = Instant::now() + time;
         while self.reports.is_empty() && Instant::now() < until {
-            kit::wait(&[&self.port], until)?;
+            self.wait(until)?;
             while let Some(event) = self.port.take() {
                 self.note(event)?;
             }
@@ -204,7 +214,7 @@ impl Client {
             self.port.send(Class::Administration, to, request, reply)?;
             let until = Instant::now() + ANSWER;
             while Instant::now() < until {
-                kit::wait(&[&self.port], until)?;
+                self.wait(until)?;
                 if let Some(answer) = self.answer(tid)? {
                     return Ok(Some(answer));
                 }

@@ -6,6 +6,7 @@ use crate::{Absent, Fault};
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
 use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::pkey::PKey;
+use rpcrdma_ipoib::port::PortFacts;
 use std::fmt;
 use std::str::FromStr;
 
@@ -144,6 +145,20 @@ impl Facts {
     pub fn index_of(&self, p_key: PKey) -> Option<u16> {
         let index = self.p_keys.iter().position(|held| *held == p_key)?;
         u16::try_from(index).ok()
+    }
+
+    /// The same for the machines of `rpcrdma-ipoib`; `mtu` is what the port can do where nobody has said.
+    #[must_use]
+    pub fn for_node(&self, mtu: Mtu) -> PortFacts {
+        PortFacts {
+            gid: self.gid(),
+            lid: self.lid,
+            sm_lid: self.sm_lid,
+            sm_sl: self.sm_sl,
+            active: self.state == PortState::Active,
+            mtu: self.mtu.map_or(mtu, |known| known.active),
+            p_keys: self.p_keys.clone(),
+        }
     }
 
     /// Where the partition of management is in the table, with whatever membership: requests to the SA go by it.

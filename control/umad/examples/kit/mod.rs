@@ -1,11 +1,8 @@
-//! What the examples share: a port opened by its environment, waiting for it, and being taken for a subnet manager.
+//! What the examples share: a port as this machine has it, and being taken for a subnet manager on it.
 
 use anyhow::{Context, Result};
 use rpcrdma_umad::{Arrived, Class, Reply, Settings, Subnet, Umad, ports};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// SMInfo (IBA 14.2.5.13).
 const SM_INFO: [u8; 2] = [0x00, 0x20];
@@ -24,17 +21,6 @@ pub(crate) fn open() -> Result<Umad> {
     };
     let name = ports()?.into_iter().next().context("there is no port")?;
     Ok(Umad::open(&name, settings)?)
-}
-
-/// Waits until one of the descriptors is readable, or until then.
-pub(crate) fn wait(on: &[&dyn AsFd], until: Instant) -> Result<()> {
-    let left = Timespec::try_from(until.saturating_duration_since(Instant::now()))?;
-    let mut polled: Vec<_> = on
-        .iter()
-        .map(|descriptor| PollFd::from_borrowed_fd(descriptor.as_fd(), PollFlags::IN))
-        .collect();
-    poll(&mut polled, Some(&left))?;
-    Ok(())
 }
 
 /// Answers a subnet manager that asks what kind of one this is: one that is not active. Any other request is left alone.
@@ -62,6 +48,3 @@ pub(crate) fn report(result: Result<()>) -> ExitCode {
         }
     }
 }
-
-/// For how long facts, and answers of a network that loses nothing, are waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);

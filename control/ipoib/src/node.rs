@@ -244,12 +244,12 @@ impl Node {
         let deadline = now.after(self.settings.timing.close_ms);
         self.closing = Some(deadline);
         self.timers.insert((deadline, Timer::Close));
-        self.sa
-            .forget(|purpose| !matches!(purpose, Purpose::Group(_)));
+        let goes_on = |it: &Purpose| matches!(it, Purpose::Group(_) | Purpose::Subscription(_));
+        self.sa.forget(|purpose| !goes_on(purpose));
         for key in self.keys() {
             self.drive(now, key);
         }
-        self.end_subscriptions(now);
+        self.end_subscriptions();
         self.settle(now);
     }
 

@@ -69,7 +69,7 @@ impl Node {
                 None => {}
             }
         }
-        self.subscribe_again(now);
+        self.subscribe_again();
         self.ask_capabilities();
         for key in self.keys() {
             self.drive(now, key);

@@ -14,7 +14,7 @@
 
 use super::{AddressVector, Key, LinkId, MULTICAST_QPN, Node, Output};
 use crate::group::{Attributes, Group, Knowledge, Phase, Waiting};
-use crate::mgid::Family;
+use crate::packet::ENCAPSULATION_BYTES;
 use crate::time::Moment;
 use crate::trouble::{Drop, Refusal};
 use std::net::IpAddr;
@@ -32,16 +32,8 @@ pub enum Fate {
     Dropped(Drop),
 }
 
-/// The encapsulation header (RFC 4391 section 6): an Ethernet type and 16 reserved bits.
-const fn encapsulation(family: Family) -> [u8; 4] {
-    match family {
-        Family::V4 => [0x08, 0x00, 0, 0],
-        Family::V6 => [0x86, 0xDD, 0, 0],
-    }
-}
-
 impl Node {
-    /// Sends an IP datagram, from its IP header on, to a multicast address.
+    /// Sends a frame, as [`emit_udp`](crate::packet::emit_udp) makes it, to the group of a multicast address.
     ///
     /// # Errors
     /// No such link, or the address is no group's on it. What is dropped for other reasons is no error: it is a datagram.
@@ -50,9 +42,9 @@ impl Node {
         now: Moment,
         id: LinkId,
         address: IpAddr,
-        datagram: &[u8],
+        frame: Vec<u8>,
     ) -> Result<Fate, Refusal> {
-        let fate = self.try_send(now, id, address, datagram);
+        let fate = self.try_send(now, id, address, frame);
         self.settle(now);
         fate.map_err(|refusal| self.ledger.refused(refusal))
     }
@@ -62,7 +54,7 @@ impl Node {
         now: Moment,
         id: LinkId,
         address: IpAddr,
-        datagram: &[u8],
+        frame: Vec<u8>,
     ) -> Result<Fate, Refusal> {
         if self.closing.is_some() {
             return Err(Refusal::Closing);
@@ -70,16 +62,12 @@ impl Node {
         let link = self.link(id).ok_or(Refusal::UnknownLink)?;
         let mgid = link.group_of(address)?;
         let mtu = link.attributes.map_or(0, |link| link.mtu.ip_octets());
-        let family = link.spec.family;
         let Some(mgid) = mgid.filter(|_| link.phase.is_usable()) else {
             return Ok(self.drop_one(Drop::LinkDown));
         };
-        if datagram.len() > usize::from(mtu) {
+        if frame.len() > usize::from(mtu) + ENCAPSULATION_BYTES {
             return Ok(self.drop_one(Drop::TooLong));
         }
-        let mut frame = Vec::with_capacity(4 + datagram.len());
-        frame.extend_from_slice(&encapsulation(family));
-        frame.extend_from_slice(datagram);
         Ok(self.forward(now, Key { link: id, mgid }, frame))
     }
 

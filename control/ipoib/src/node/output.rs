@@ -47,15 +47,6 @@ pub enum Output {
         /// Header and payload.
         bytes: Vec<u8>,
     },
-    /// An IP datagram that came for this node.
-    Received {
-        /// On which link.
-        link: LinkId,
-        /// From which port.
-        from: Origin,
-        /// From the IP header on.
-        bytes: Vec<u8>,
-    },
     /// A link has another state.
     Link {
         /// Which.

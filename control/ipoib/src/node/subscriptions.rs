@@ -44,12 +44,12 @@ impl Subscription {
 
 impl Node {
     /// Asks for every subscription anew.
-    pub(super) fn subscribe_again(&mut self, now: Moment) {
+    pub(super) fn subscribe_again(&mut self) {
         for index in 0..2 {
             if let Some(subscription) = self.subscription(index) {
                 subscription.failures = 0;
             }
-            self.renew_subscription(now, index);
+            self.renew_subscription(index);
         }
     }
 
@@ -58,8 +58,7 @@ impl Node {
     }
 
     /// Asks for a subscription, or for it again.
-    pub(super) fn renew_subscription(&mut self, now: Moment, index: u8) {
-        let _ = now;
+    pub(super) fn renew_subscription(&mut self, index: u8) {
         if !self.can_ask() || self.closing.is_some() || self.links.is_empty() {
             return;
         }
@@ -78,18 +77,26 @@ impl Node {
         self.sa.ask(lane(&purpose), purpose, request);
     }
 
-    /// Ends what stands, or may.
-    pub(super) fn end_subscriptions(&mut self, _: Moment) {
+    /// Ends what stands. What is being asked for is ended when it is answered: an end that overtook its beginning would
+    /// leave it standing.
+    pub(super) fn end_subscriptions(&mut self) {
         for index in 0..2 {
-            let Some(subscription) = self.subscription(index) else {
-                continue;
-            };
-            if subscription.state != State::Off {
-                subscription.state = State::Ending;
-                let trap = subscription.trap;
-                self.ask_subscription(index, trap, false);
+            if self
+                .subscription(index)
+                .is_some_and(|it| it.state == State::On)
+            {
+                self.end_subscription(index);
             }
         }
+    }
+
+    fn end_subscription(&mut self, index: u8) {
+        let Some(subscription) = self.subscription(index) else {
+            return;
+        };
+        subscription.state = State::Ending;
+        let trap = subscription.trap;
+        self.ask_subscription(index, trap, false);
     }
 
     pub(super) fn subscription_outcome(&mut self, now: Moment, index: u8, outcome: &Outcome) {
@@ -105,6 +112,13 @@ impl Node {
             }
             return;
         }
+        if self.closing.is_some() {
+            self.end_subscription(index);
+            return;
+        }
+        let Some(subscription) = self.subscription(index) else {
+            return;
+        };
         subscription.state = if done { State::On } else { State::Off };
         let failures = subscription.failures;
         subscription.failures = if done { 0 } else { failures.saturating_add(1) };

@@ -54,7 +54,7 @@ impl Node {
                 }
                 self.retry_link(now, id);
             }
-            Timer::Subscription(index) => self.renew_subscription(now, index),
+            Timer::Subscription(index) => self.renew_subscription(index),
             Timer::Census => self.take_census(now),
             Timer::Sweep => self.sweep(now),
             Timer::Close => {}

@@ -2,12 +2,12 @@
 
 use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_fabric::datagram::{
-    AddressVector, Arrival, DatagramFabric, Datagrams, LinkChange, Membership, Memberships,
-    Standing,
+    AddressVector, Arrival, DatagramFabric, Datagrams, Group, LinkChange, Membership, Memberships,
+    Standing, Unsent,
 };
 use rpcrdma_verbs::{ManagedDatagrams, ManagedWanted, Settings, VerbsFabric};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -32,8 +32,25 @@ pub fn ask_for(command: &str) {
 pub struct Side {
     pub address: IpAddr,
     pub pair: ManagedDatagrams,
-    /// What was said of groups and not asked for yet.
+    /// What was said of groups, and what came, and was not asked for yet.
     standings: HashMap<IpAddr, Standing>,
+    inbox: VecDeque<(Vec<u8>, Arrival)>,
+}
+
+impl Side {
+    fn look(&mut self) {
+        while let Some((group, standing)) = self.pair.standing() {
+            self.standings.insert(group, standing);
+        }
+        drain(&mut self.pair, &mut self.inbox);
+    }
+}
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    Near,
+    Far,
 }
 
 /// Both, and their fabric.
@@ -42,48 +59,120 @@ pub struct Bed {
     pub far: Side,
     pub fabric: VerbsFabric,
     /// The way to the group that both have joined.
-    pub to_all: Option<AddressVector>,
+    pub to_all: AddressVector,
 }
 
 impl Bed {
-    pub fn new(near: IpAddr, far: IpAddr) -> Bed {
+    pub fn new(near: IpAddr, far: IpAddr, group: IpAddr) -> Bed {
         let mut fabric = VerbsFabric::new(Settings::default()).expect("devices");
         let mut side = |address| {
             let wanted = ManagedWanted::at(SocketAddr::new(address, 0));
-            let pair = fabric.open_managed(&wanted).expect("a queue pair");
             Side {
                 address,
-                pair,
+                pair: fabric.open_managed(&wanted).expect("a queue pair"),
                 standings: HashMap::new(),
+                inbox: VecDeque::new(),
             }
         };
         let (near, far) = (side(near), side(far));
-        Bed {
+        let nowhere = Group {
+            mgid: [0; 16],
+            mlid: 0,
+        };
+        let mut bed = Bed {
             near,
             far,
             fabric,
-            to_all: None,
+            to_all: AddressVector::of_group(nowhere, 0),
+        };
+        let ways = [End::Near, End::Far].map(|end| bed.joined(end, group, Membership::Full));
+        verdict("joined", ways[0] == ways[1], &format!("{:x?}", ways[0]));
+        [bed.to_all, _] = ways;
+        bed
+    }
+
+    pub fn side(&mut self, end: End) -> &mut Side {
+        match end {
+            End::Near => &mut self.near,
+            End::Far => &mut self.far,
         }
     }
 
-    /// To the group that both have joined.
-    pub fn to_all(&self) -> AddressVector {
-        self.to_all.expect("the first group is joined")
+    /// Sends from one end, and what comes of it.
+    pub fn send(&mut self, end: End, octets: &[u8], to: &AddressVector) -> Result<(), Unsent> {
+        self.side(end).pair.send(octets, to)
     }
 
-    /// Whether the next that comes to the near side is what is sent to it now: whatever was sent
+    /// The same, until it is not busy any more.
+    pub fn send_when_ready(
+        &mut self,
+        end: End,
+        octets: &[u8],
+        to: &AddressVector,
+    ) -> Result<(), Unsent> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let sent = self.send(end, octets, to);
+            if sent != Err(Unsent::Busy) || Instant::now() >= deadline {
+                return sent;
+            }
+            self.look();
+            wait(&[self.side(end).pair.descriptor()]);
+        }
+    }
+
+    /// What there is at either end, as a control thread would look: whatever goes on there by itself
+    /// does so only then.
+    fn look(&mut self) {
+        self.near.look();
+        self.far.look();
+    }
+
+    /// Until `found` finds something at an end; none when it took too long.
+    fn until<T>(&mut self, end: End, found: impl Fn(&mut Side) -> Option<T>) -> Option<T> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.look();
+            let seen = found(self.side(end));
+            if seen.is_some() || Instant::now() >= deadline {
+                return seen;
+            }
+            wait(&[self.near.pair.descriptor(), self.far.pair.descriptor()]);
+        }
+    }
+
+    /// The next datagram that comes to an end.
+    pub fn next(&mut self, end: End) -> Option<(Vec<u8>, Arrival)> {
+        self.until(end, |side| side.inbox.pop_front())
+    }
+
+    /// Joins a group, and how to send to it.
+    pub fn joined(&mut self, end: End, group: IpAddr, membership: Membership) -> AddressVector {
+        self.side(end).pair.join(group, membership).expect("begun");
+        self.standing_of(end, group).expect("joined")
+    }
+
+    /// What becomes of a group that is being joined.
+    pub fn standing_of(&mut self, end: End, group: IpAddr) -> Option<AddressVector> {
+        match self.until(end, |side| side.standings.remove(&group))? {
+            Standing::Joined(to) => Some(to),
+            Standing::Failed(why) => {
+                eprintln!("{why}");
+                None
+            }
+        }
+    }
+
+    /// Whether the next that comes to an end is what the other sends to it now: whatever was sent
     /// before did not come.
-    pub fn fence_to_near(&mut self) -> bool {
-        let to = self.to_all();
-        self.far.pair.send(b"fence", &to).expect("sent");
-        self.near.next().is_some_and(|(found, _)| found == b"fence")
-    }
-
-    /// The same for the far side.
-    pub fn fence_to_far(&mut self) -> bool {
-        let to = self.to_all();
-        self.near.pair.send(b"fence", &to).expect("sent");
-        self.far.next().is_some_and(|(found, _)| found == b"fence")
+    pub fn fence(&mut self, end: End) -> bool {
+        let other = match end {
+            End::Near => End::Far,
+            End::Far => End::Near,
+        };
+        let to = self.to_all;
+        self.send(other, b"fence", &to).is_ok()
+            && self.next(end).is_some_and(|(found, _)| found == b"fence")
     }
 
     /// Waits for a change of a device's link, others going by.
@@ -96,60 +185,46 @@ impl Bed {
                     return true;
                 }
             }
-            wait(self.fabric.descriptor().expect("it has one"));
+            wait(&[self.fabric.descriptor().expect("it has one")]);
         }
         false
     }
-}
 
-impl Side {
-    /// Joins a group, and how to send to it.
-    pub fn joined(&mut self, group: IpAddr, membership: Membership) -> AddressVector {
-        self.pair.join(group, membership).expect("begun");
-        self.standing_of(group).expect("joined")
-    }
-
-    /// What becomes of a group.
-    pub fn standing_of(&mut self, group: IpAddr) -> Option<AddressVector> {
+    /// Datagrams between two other pairs: sends from the one, the next of the other.
+    pub fn pass<P: Datagrams>(
+        &self,
+        from: &mut P,
+        to: &mut P,
+        octets: &[u8],
+        way: &AddressVector,
+    ) -> Option<Vec<u8>> {
+        from.send(octets, way).expect("sent");
+        let (mut unasked, mut came) = (VecDeque::new(), VecDeque::new());
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            while let Some((found, standing)) = self.pair.standing() {
-                self.standings.insert(found, standing);
-            }
-            match self.standings.remove(&group) {
-                Some(Standing::Joined(to)) => return Some(to),
-                Some(Standing::Failed(why)) => {
-                    eprintln!("{why}");
-                    return None;
-                }
-                None => wait(self.pair.descriptor()),
+        while came.is_empty() && Instant::now() < deadline {
+            drain(from, &mut unasked);
+            drain(to, &mut came);
+            if came.is_empty() {
+                wait(&[from.descriptor(), to.descriptor()]);
             }
         }
-        None
-    }
-
-    /// The next datagram.
-    pub fn next(&mut self) -> Option<(Vec<u8>, Arrival)> {
-        next(&mut self.pair)
+        Some(came.pop_front()?.0)
     }
 }
 
-/// The next datagram of any pair.
-pub fn next<P: Datagrams>(pair: &mut P) -> Option<(Vec<u8>, Arrival)> {
-    let deadline = Instant::now() + PATIENCE;
+fn drain<P: Datagrams>(pair: &mut P, into: &mut VecDeque<(Vec<u8>, Arrival)>) {
     let mut octets = Vec::new();
-    while Instant::now() < deadline {
-        if let Some(arrival) = pair.receive(&mut octets) {
-            return Some((octets, arrival));
-        }
-        wait(pair.descriptor());
+    while let Some(arrival) = pair.receive(&mut octets) {
+        into.push_back((octets.clone(), arrival));
     }
-    None
 }
 
-/// Until it is readable, or for a while.
-pub fn wait(descriptor: BorrowedFd<'_>) {
-    let mut watched = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+/// Until one of them is readable, or for a while.
+pub fn wait(descriptors: &[BorrowedFd<'_>]) {
+    let watched = descriptors.iter();
+    let mut watched: Vec<PollFd<'_>> = watched
+        .map(|it| PollFd::from_borrowed_fd(*it, PollFlags::IN))
+        .collect();
     let a_while = Timespec {
         tv_sec: 1,
         tv_nsec: 0,

@@ -31,6 +31,8 @@ pub struct Link {
     pub groups: Vec<IpAddr>,
     /// Queries for services that are answered on it.
     pub answer: Answer,
+    /// It has queue pairs; else its groups are joined, and nothing is sent or received.
+    pub datagrams: bool,
     /// How often its own memberships are looked up.
     pub verify: Duration,
     /// How long what is known of another group is good.

@@ -1,7 +1,7 @@
 //! Links, and what is found on them.
 
 use super::collisions;
-use crate::error::Problems;
+use crate::error::{Origin, Problems};
 use crate::file::{Discover, File, Link, Road};
 use crate::link::{Ipv4, Subnet};
 use crate::plan::Fabric;
@@ -16,6 +16,7 @@ pub(super) fn check(file: &File, problems: &Problems<'_>) {
     partitions(&file.links, problems);
     for link in &file.links {
         device(link, problems);
+        ethernet(link, problems);
         p_key(link, problems);
         administrator(link, problems);
         families(link, problems);
@@ -53,7 +54,7 @@ fn names(links: &[Link], problems: &Problems<'_>) {
 fn partitions(links: &[Link], problems: &Problems<'_>) {
     let places = links
         .iter()
-        .filter(|link| subnet(link) != Subnet::Memory)
+        .filter(|link| subnet(link) == Subnet::Infiniband)
         .filter_map(|link| {
             let device = link.device.as_ref()?;
             let p_key = link.p_key.as_ref().map_or(0xFFFF, |at| at.value);
@@ -72,20 +73,54 @@ fn partitions(links: &[Link], problems: &Problems<'_>) {
 }
 
 fn device(link: &Link, problems: &Problems<'_>) {
-    match (subnet(link), &link.device) {
-        (Subnet::Memory, Some(device)) => {
-            let remedy = "remove it, or set subnet to \"infiniband\" or \"ethernet\"";
-            problems.add(
-                &device.origin,
-                "has no effect where subnet is \"memory\"",
-                remedy,
-            );
-        }
-        (Subnet::Infiniband | Subnet::Ethernet, None) if !link.device_refused => {
-            let remedy = "add it: \"device\" or \"device/port\", as `ibstat -l` lists them";
-            problems.add(&link.origin.absent("device"), "is missing", remedy);
-        }
-        _ => {}
+    let infiniband = subnet(link) == Subnet::Infiniband;
+    if infiniband && link.device.is_none() && !link.device_refused {
+        let remedy = "add it: \"device\" or \"device/port\", as `ibstat -l` lists them";
+        problems.add(&link.origin.absent("device"), "is missing", remedy);
+    }
+    let alone = [
+        link.device.as_ref().map(|at| &at.origin),
+        link.datagrams.as_ref().map(|at| &at.origin),
+    ];
+    // Written as it is by default it may stand anywhere.
+    let told = |it: &&Origin| it.key.ends_with("device") || it.value == "false";
+    for origin in alone
+        .into_iter()
+        .flatten()
+        .filter(told)
+        .filter(|_| !infiniband)
+    {
+        let what = "has no effect where subnet is not \"infiniband\"";
+        problems.add(origin, what, "remove it, or set subnet to that");
+    }
+}
+
+/// On Ethernet there are an interface's address, and neither partitions nor a broadcast group.
+fn ethernet(link: &Link, problems: &Problems<'_>) {
+    if subnet(link) != Subnet::Ethernet {
+        return;
+    }
+    let address = |at: &At<Ipv4>| matches!(at.value, Ipv4::Is(_));
+    if !link.ipv4.as_ref().is_some_and(address) && !link.ipv4_refused {
+        let origin = match &link.ipv4 {
+            Some(at) => at.origin.clone(),
+            None => link.origin.absent("ipv4"),
+        };
+        let what = "has to be an interface's address where subnet is \"ethernet\"";
+        problems.add(&origin, what, "give it, such as \"10.1.0.5/24\"");
+    }
+    let flag = |at: &'_ At<bool>| at.value.then(|| at.origin.clone());
+    let flags = [
+        &link.ipv6,
+        &link.administrator,
+        &link.router,
+        &link.send_only_full,
+    ];
+    let flags = flags.into_iter().flatten().filter_map(flag);
+    let p_key = link.p_key.as_ref().map(|at| at.origin.clone());
+    for origin in flags.chain(p_key) {
+        let what = "has no meaning where subnet is \"ethernet\"";
+        problems.add(&origin, what, "remove it");
     }
 }
 
@@ -130,8 +165,10 @@ fn administrator(link: &Link, problems: &Problems<'_>) {
 /// No link without IP, no group of an IP that the link has not.
 fn families(link: &Link, problems: &Problems<'_>) {
     let v4 = link.ipv4.as_ref().is_some_and(|at| at.value != Ipv4::Off);
-    let v6 = link.ipv6.as_ref().is_none_or(|at| at.value);
-    if let (false, false, Some(at)) = (v4, v6, &link.ipv6) {
+    let v6 = link.ipv6.as_ref().is_none_or(|at| at.value) && subnet(link) != Subnet::Ethernet;
+    if let (false, false, Some(at)) = (v4, v6, &link.ipv6)
+        && !at.value
+    {
         problems.add(
             &at.origin,
             "leaves the link without IP",

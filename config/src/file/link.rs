@@ -20,6 +20,8 @@ pub(crate) struct Link {
     pub(crate) device_refused: bool,
     pub(crate) p_key: Maybe<u32>,
     pub(crate) ipv4: Maybe<Ipv4>,
+    /// Something was written there that is no address.
+    pub(crate) ipv4_refused: bool,
     pub(crate) ipv6: Maybe<bool>,
     pub(crate) administrator: Maybe<bool>,
     pub(crate) mtu: Maybe<u32>,
@@ -30,6 +32,7 @@ pub(crate) struct Link {
     pub(crate) answer: Maybe<Vec<IpAddr>>,
     pub(crate) answers: Maybe<u32>,
     pub(crate) answer_allow: Maybe<Networks>,
+    pub(crate) datagrams: Maybe<bool>,
     pub(crate) verify: Maybe<u32>,
     pub(crate) cache: Maybe<u32>,
 }
@@ -38,6 +41,7 @@ impl Link {
     pub(super) fn read(table: &Section<'_>) -> Link {
         table.require(&[&key::NAME]);
         let subnet = table.word(&key::SUBNET);
+        let ipv4 = table.text(&key::IPV4, form::link_ipv4);
         let device = table.text(&key::DEVICE, form::device_port);
         Link {
             origin: table.origin.clone(),
@@ -46,7 +50,8 @@ impl Link {
             device_refused: device.is_none() && table.has(&key::DEVICE),
             device,
             p_key: table.integer(&key::P_KEY),
-            ipv4: table.text(&key::IPV4, form::link_ipv4),
+            ipv4_refused: ipv4.is_none() && table.has(&key::IPV4),
+            ipv4,
             ipv6: table.flag(&key::IPV6),
             administrator: table.flag(&key::ADMINISTRATOR),
             mtu: table.integer(&key::LINK_MTU),
@@ -57,6 +62,7 @@ impl Link {
             answer: table.value(&key::ANSWER, "a list", form::groups),
             answers: table.integer(&key::ANSWERS),
             answer_allow: table.value(&key::ANSWER_ALLOW, "a list", form::networks),
+            datagrams: table.flag(&key::DATAGRAMS),
             verify: table.integer(&key::VERIFY),
             cache: table.integer(&key::CACHE),
         }

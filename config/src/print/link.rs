@@ -10,6 +10,9 @@ pub(super) fn print(sheet: &mut Sheet, link: &Link) {
     let device = device.map_or_else(String::new, |device| format!("{device}, "));
     let keeper = match link.subnet {
         Subnet::Memory => "a subnet of this process",
+        Subnet::Infiniband if !link.datagrams => {
+            "groups of the subnet administrator, and no datagrams"
+        }
         Subnet::Infiniband => "groups of the subnet administrator",
         Subnet::Ethernet => "groups joined by rdma_cm",
     };

@@ -2,19 +2,20 @@
 
 use super::{flag, number, seconds, small, value, word, written};
 use crate::file;
-use crate::link::{Administrator, Answer, Discover, Ipv4, Link};
+use crate::link::{Administrator, Answer, Discover, Ipv4, Link, Subnet};
 use crate::schema as key;
 use std::net::{IpAddr, Ipv4Addr};
 
 pub(super) fn link(it: &file::Link) -> Link {
     let administrator = flag(&it.administrator, &key::ADMINISTRATOR);
+    let subnet = word(&it.subnet, &key::SUBNET);
     Link {
         name: written(&it.name),
-        subnet: word(&it.subnet, &key::SUBNET),
+        subnet,
         device: value(&it.device),
         p_key: small(&it.p_key, &key::P_KEY),
         ipv4: value(&it.ipv4).unwrap_or(Ipv4::Off),
-        ipv6: flag(&it.ipv6, &key::IPV6),
+        ipv6: subnet != Subnet::Ethernet && flag(&it.ipv6, &key::IPV6),
         administrator: administrator.then(|| Administrator {
             mtu: small(&it.mtu, &key::LINK_MTU),
             q_key: number(&it.q_key, &key::Q_KEY),
@@ -27,6 +28,7 @@ pub(super) fn link(it: &file::Link) -> Link {
             per_second: number(&it.answers, &key::ANSWERS),
             allow: value(&it.answer_allow),
         },
+        datagrams: flag(&it.datagrams, &key::DATAGRAMS),
         verify: seconds(&it.verify, &key::VERIFY),
         cache: seconds(&it.cache, &key::CACHE),
     }

@@ -25,6 +25,7 @@ static LINK: Table = Table {
         &ANSWER,
         &ANSWERS,
         &ANSWER_ALLOW,
+        &DATAGRAMS,
         &VERIFY,
         &CACHE,
     ],
@@ -38,7 +39,7 @@ pub(crate) static SUBNET: Key = word::<Subnet>(
 pub(crate) static DEVICE: Key = form(
     "device",
     "`\"device\"` or `\"device/port\"`",
-    Some("none with `memory`, else it has to be there"),
+    Some("with `infiniband` it has to be there"),
     "The RDMA device, as `ibstat -l` lists it, and its port, 1 where it is not given.",
 );
 pub(crate) static P_KEY: Key = integer(
@@ -52,12 +53,13 @@ pub(crate) static IPV4: Key = form(
     "ipv4",
     "`\"off\"`, `\"dhcp\"` or `\"address/bits\"`",
     Some("off"),
-    "The IPv4 address on the link, and how many bits of it name the network; `dhcp`: whatever a server gives (RFC 4390).",
+    "The IPv4 address on the link, and how many bits of it name the network; `dhcp`: whatever a server gives (RFC 4390). With \
+     `ethernet` it has to be the address of an interface of the operating system.",
 );
 pub(crate) static IPV6: Key = flag(
     "ipv6",
     true,
-    "The link has IPv6, with the link-local address of the port's GUID (RFC 4391 section 8).",
+    "The link has IPv6, with the link-local address of the port's GUID (RFC 4391 section 8). Not with `ethernet`.",
 );
 pub(crate) static ADMINISTRATOR: Key = flag(
     "administrator",
@@ -115,6 +117,12 @@ pub(crate) static ANSWER_ALLOW: Key = form(
     "a list of IP addresses and `\"IP/bits\"` blocks",
     Some("everybody"),
     "Sources of queries that are answered.",
+);
+pub(crate) static DATAGRAMS: Key = flag(
+    "datagrams",
+    true,
+    "With `infiniband`: send and receive, by queue pairs of the device. `false`: groups are joined, and no more: to try out a subnet \
+     manager that has no device which verbs know, such as a simulated one.",
 );
 pub(crate) static VERIFY: Key = integer(
     "verify_s",

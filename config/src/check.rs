@@ -22,7 +22,7 @@ pub(crate) fn all(file: &File, machine: &Machine, problems: &Problems<'_>) {
     something_to_do(file, problems);
     somewhere_to_run(file, machine, problems);
     idle(file, problems);
-    dpdk::check(file, problems);
+    dpdk::check(file, machine, problems);
     endpoints::check(file, problems);
     iwarp_sctp::check(file, machine, problems);
     link::check(file, problems);

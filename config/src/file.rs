@@ -14,10 +14,12 @@ use crate::plan::{
     BackendAddress, Backward, Devices, Expose, Fabric, Hugepages, Log, Packets, Programs,
     SourcePort,
 };
+use crate::port::PortDevice;
 use crate::schema as key;
 use crate::section::{At, Section};
 use crate::words::IdleWord;
-use std::net::SocketAddr;
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// A value that may be absent.
@@ -493,10 +495,33 @@ impl Export {
     }
 }
 
+/// `[[dpdk.port]]`.
+pub(crate) struct Port {
+    pub(crate) origin: Origin,
+    pub(crate) device: Maybe<PortDevice>,
+    pub(crate) address: Maybe<IpNet>,
+    pub(crate) gateway: Maybe<IpAddr>,
+    pub(crate) mtu: Maybe<u32>,
+}
+
+impl Port {
+    fn read(table: &Section<'_>) -> Port {
+        table.require(&[&key::PORT_DEVICE, &key::PORT_ADDRESS]);
+        Port {
+            origin: table.origin.clone(),
+            device: table.text(&key::PORT_DEVICE, form::port_device),
+            address: table.text(&key::PORT_ADDRESS, form::port_address),
+            gateway: table.text(&key::PORT_GATEWAY, form::gateway),
+            mtu: table.integer(&key::PORT_MTU),
+        }
+    }
+}
+
 /// `[dpdk]`.
 pub(crate) struct Dpdk {
     pub(crate) enabled: Maybe<bool>,
     pub(crate) arguments: Maybe<Vec<String>>,
+    pub(crate) ports: Vec<Port>,
 }
 
 impl Dpdk {
@@ -504,6 +529,11 @@ impl Dpdk {
         Dpdk {
             enabled: table.flag(&key::DPDK_ENABLED),
             arguments: table.value(&key::EAL_ARGS, "a list", form::eal_args),
+            ports: table
+                .tables(&key::PORT_TABLES)
+                .iter()
+                .map(Port::read)
+                .collect(),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Values with a form of their own: names, addresses, paths, lists.
 
 mod link;
+mod port;
 
 pub(crate) use link::*;
+pub(crate) use port::*;
 
 use crate::allow::{self, Networks, NotBlock, Peer, Peers};
 use crate::plan::{BackendAddress, Devices, Fabric, Programs, Upstream};

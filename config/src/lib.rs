@@ -34,6 +34,7 @@ mod machine;
 mod near;
 mod parse;
 pub mod plan;
+pub mod port;
 mod print;
 mod reading;
 mod reference;

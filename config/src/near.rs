@@ -1,13 +1,14 @@
 //! Suggestions for words that are not known.
 
-use crate::schema::{Kind, ROOT, Table};
+use crate::schema::{Key, Kind, ROOT, Table};
 
-/// What is wrong with a key that `table` does not have, and what to write in its place.
-pub(crate) fn unknown(name: &str, table: &Table) -> (String, String) {
+/// What is wrong with a key that `table` does not have, and what to write in its place. `tabular`:
+/// a table or tables stand there.
+pub(crate) fn unknown(name: &str, tabular: bool, table: &Table) -> (String, String) {
     let here: Vec<&str> = table.keys.iter().map(|key| key.name).collect();
     let hint = match nearest(name, here.iter().copied()) {
         Some(near) => format!("did you mean {near}? "),
-        None => match home(name, &ROOT, "") {
+        None => match home(name, tabular, &ROOT, "") {
             Some(home) => format!("it belongs in {home}; "),
             None => String::new(),
         },
@@ -32,7 +33,11 @@ pub(crate) fn nearest<'a>(
 }
 
 /// The table below `table` that has a key of exactly this name, as its header is written.
-fn home(name: &str, table: &Table, path: &str) -> Option<String> {
+fn home(name: &str, tabular: bool, table: &Table, path: &str) -> Option<String> {
+    let is_it = |key: &&Key| {
+        let takes_tables = matches!(key.kind, Kind::Table(_) | Kind::Tables(_));
+        key.name == name && (tabular || !takes_tables)
+    };
     table.keys.iter().find_map(|key| {
         let (inner, brackets) = match key.kind {
             Kind::Table(inner) | Kind::FormOrTable { table: inner, .. } => (inner, ("[", "]")),
@@ -41,9 +46,9 @@ fn home(name: &str, table: &Table, path: &str) -> Option<String> {
         };
         let dot = if path.is_empty() { "" } else { "." };
         let path = format!("{path}{dot}{}", inner.name);
-        match inner.keys.iter().any(|key| key.name == name) {
+        match inner.keys.iter().any(is_it) {
             true => Some(format!("{}{path}{}", brackets.0, brackets.1)),
-            false => home(name, inner, &path),
+            false => home(name, tabular, inner, &path),
         }
     })
 }
@@ -99,15 +104,24 @@ mod tests {
 
     #[test]
     fn a_key_of_another_table_is_sent_home() {
-        assert_eq!(home("memory_mib", &ROOT, ""), Some("[runtime]".to_owned()));
         assert_eq!(
-            home("programs", &ROOT, ""),
+            home("memory_mib", false, &ROOT, ""),
+            Some("[runtime]".to_owned())
+        );
+        assert_eq!(
+            home("programs", false, &ROOT, ""),
             Some("[[front.backend]]".to_owned())
         );
         assert_eq!(
-            home("call_bytes", &ROOT, ""),
+            home("call_bytes", false, &ROOT, ""),
             Some("[transport.limits]".to_owned())
         );
-        assert_eq!(home("nothing", &ROOT, ""), None);
+        assert_eq!(home("nothing", false, &ROOT, ""), None);
+        assert_eq!(home("port", true, &ROOT, ""), Some("[dpdk]".to_owned()));
+        assert_eq!(
+            home("port", false, &ROOT, ""),
+            None,
+            "no table stands there"
+        );
     }
 }

@@ -10,6 +10,7 @@
 use crate::allow::{Networks, Peers};
 use crate::budget::{self, Budget};
 use crate::link::{Discover, Link};
+use crate::port::Port;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -134,14 +135,17 @@ pub struct Dpdk {
     pub enabled: bool,
     /// Arguments of EAL, without those that are derived. None of them names lcores.
     pub eal_args: Vec<String>,
+    /// Ports of Ethernet, one for each lcore where `iwarp_sctp.packets` is `dpdk`, else none.
+    pub ports: Vec<Port>,
 }
 
 impl Default for Dpdk {
-    /// EAL, and none of its drivers: the appliance uses no device through it.
+    /// EAL, and none of its drivers: without ports the appliance uses no device through it.
     fn default() -> Dpdk {
         Dpdk {
             enabled: true,
             eal_args: vec!["--no-pci".to_owned()],
+            ports: Vec::new(),
         }
     }
 }
@@ -241,6 +245,8 @@ pub enum Packets {
     Udp,
     /// Natively, by the kernel's SCTP.
     Native,
+    /// In UDP, by libusrsctp, through ports of DPDK.
+    Dpdk,
 }
 
 /// RDMA devices.

@@ -8,6 +8,7 @@ use crate::plan::{
     Back, Backend, Backward, Devices, Dpdk, Expose, Fabric, Front, Idle, Packets, Plan, Programs,
     Service, SourcePort, Transport, VersionMax,
 };
+use crate::port::Port;
 use crate::words::Word;
 use std::fmt::{self, Write};
 use std::net::SocketAddr;
@@ -65,6 +66,9 @@ impl Plan {
         sheet.row("status", status.unwrap_or_else(|| "off".to_owned()));
         if let Some(dpdk) = &self.dpdk {
             sheet.row("dpdk", eal(dpdk));
+            for port in &dpdk.ports {
+                sheet.row("port", ethernet(port));
+            }
         }
     }
 
@@ -159,6 +163,7 @@ impl Plan {
         let packets = match it.packets {
             Packets::Udp => format!("SCTP port {}, in UDP", it.sctp_port),
             Packets::Native => "the kernel's own SCTP".to_owned(),
+            Packets::Dpdk => format!("SCTP port {}, in UDP by ports of DPDK", it.sctp_port),
         };
         sheet.row("packets", packets);
         sheet.row(
@@ -218,6 +223,18 @@ fn eal(dpdk: &Dpdk) -> String {
         (true, "") => "EAL, in builds that have it".to_owned(),
         (true, arguments) => format!("EAL with {arguments}, in builds that have it"),
     }
+}
+
+/// A port, and who it is on its link.
+fn ethernet(port: &Port) -> String {
+    let Port {
+        device,
+        address,
+        gateway,
+        mtu,
+    } = port;
+    let gateway = gateway.map_or(String::new(), |it| format!(", others by {it}"));
+    format!("{device}: {address}{gateway}, {mtu} octets an IP packet")
 }
 
 /// The buffers of one connection; with the fewest credits too, where it may come to that.

@@ -15,6 +15,7 @@ use crate::plan::{
     KeptReplies, Limits, Metrics, Plan, Programs, Properties, Runtime, Service, Transport,
     Upstream, Verbs, VersionMax,
 };
+use crate::port::{Port, PortDevice};
 use crate::schema::{self as key, Key};
 use crate::words::{IdleWord, Word};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -102,10 +103,27 @@ fn export(it: &file::Export) -> Export {
 
 fn dpdk(it: &file::Dpdk) -> Dpdk {
     let default = Dpdk::default();
+    let ports: Vec<Port> = it.ports.iter().filter_map(port).collect();
+    let on_bus = ports
+        .iter()
+        .any(|port| matches!(port.device, PortDevice::Pci(_)));
     Dpdk {
         enabled: flag(&it.enabled, &key::DPDK_ENABLED),
-        eal_args: value(&it.arguments).unwrap_or(default.eal_args),
+        eal_args: value(&it.arguments).unwrap_or(match on_bus {
+            true => Vec::new(),
+            false => default.eal_args,
+        }),
+        ports,
     }
+}
+
+fn port(it: &file::Port) -> Option<Port> {
+    Some(Port {
+        device: value(&it.device)?,
+        address: value(&it.address)?,
+        gateway: value(&it.gateway),
+        mtu: small(&it.mtu, &key::PORT_MTU),
+    })
 }
 
 fn verbs(it: &file::Verbs) -> Verbs {

@@ -59,9 +59,11 @@ impl<'a> Section<'a> {
                 .iter()
                 .any(|key| key.name == name.get_ref().as_ref());
             if !known {
+                let value_of = value.get_ref();
+                let tabular = matches!(value_of, DeValue::Table(_)) || is_tables(value_of);
                 let mut origin = self.place(name.get_ref(), value);
                 origin.offset = name.span().start;
-                let (what, remedy) = near::unknown(name.get_ref(), self.schema);
+                let (what, remedy) = near::unknown(name.get_ref(), tabular, self.schema);
                 self.problems.add(&origin, what, remedy);
             }
         }

@@ -84,8 +84,11 @@ impl Word for Subnet {
 }
 
 impl Word for Packets {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("udp", Packets::Udp), ("native", Packets::Native)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("udp", Packets::Udp),
+        ("native", Packets::Native),
+        ("dpdk", Packets::Dpdk),
+    ];
 }
 
 impl Word for Backward {

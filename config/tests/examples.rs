@@ -33,7 +33,7 @@ fn each_example_makes_a_plan() {
         assert!(plan.budget.shared_bytes().is_some(), "{name}");
         seen += 1;
     }
-    assert_eq!(seen, 13);
+    assert_eq!(seen, 14);
 }
 
 #[test]
@@ -180,8 +180,13 @@ fn the_defaults_are_what_the_example_of_every_key_says() {
 #[test]
 fn the_example_of_every_key_has_every_key() {
     // Some keys have no meaning in the memory fabric: two more files have those.
-    let texts = ["every-key.toml", "ipoib-front.toml", "ipoib-back.toml"]
-        .map(|name| std::fs::read_to_string(path(name)).unwrap());
+    let texts = [
+        "every-key.toml",
+        "ipoib-front.toml",
+        "ipoib-back.toml",
+        "iwarp-sctp-dpdk.toml",
+    ]
+    .map(|name| std::fs::read_to_string(path(name)).unwrap());
     let text = texts.concat();
     let reference = reference();
     let keys = reference

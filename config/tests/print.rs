@@ -42,6 +42,7 @@ fn each_plan_prints_as_recorded() {
         "verbs-back",
         "iwarp-sctp-front",
         "iwarp-sctp-back",
+        "iwarp-sctp-dpdk",
         "resizable",
         "ipoib-front",
         "ipoib-back",

@@ -22,7 +22,8 @@ pub(crate) static PACKETS: Key = word::<Packets>(
     "packets",
     "udp",
     "How SCTP's packets travel: in UDP (RFC 6951), by libusrsctp, which needs no right and no kernel \
-     module; or natively, by the kernel's own SCTP, which hears an address on one lcore alone.",
+     module; natively, by the kernel's own SCTP, which hears an address on one lcore alone; or in UDP \
+     by ports of Ethernet that the lcores drive themselves (`[[dpdk.port]]`), in builds with DPDK.",
 );
 pub(crate) static SCTP_PORT: Key = integer(
     "sctp_port",

@@ -56,6 +56,7 @@ pub(super) fn run(options: &Run) -> Result<ExitCode> {
         Fabric::IwarpSctp => match plan.iwarp_sctp.packets {
             Packets::Udp => parts.run(sctp::in_udp(&plan.iwarp_sctp)?),
             Packets::Native => parts.run(sctp::native(&plan.iwarp_sctp)?),
+            Packets::Dpdk => parts.run(sctp::by_port(&plan, &dpdk)?),
         },
     }
 }

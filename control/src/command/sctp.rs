@@ -1,7 +1,11 @@
 //! RDMA in software: the fabric that it is, as a plan has it.
 
+use crate::dpdk::Dpdk;
 use anyhow::{Context, Result};
+use rpcrdma_config::Plan;
 use rpcrdma_config::plan::IwarpSctp;
+#[cfg(feature = "dpdk")]
+use rpcrdma_iwarp_sctp::ByPort;
 use rpcrdma_iwarp_sctp::{InUdp, IwarpFabric, Native, Settings};
 
 /// The fabric on SCTP in UDP.
@@ -14,6 +18,24 @@ pub(super) fn in_udp(plan: &IwarpSctp) -> Result<IwarpFabric<InUdp>> {
 pub(super) fn native(plan: &IwarpSctp) -> Result<IwarpFabric<Native>> {
     let (settings, sctp) = settings(plan);
     IwarpFabric::native(settings, sctp).context("fabric = \"iwarp-sctp\" with packets = \"native\"")
+}
+
+/// The fabric on SCTP in UDP, by the ports of the plan.
+#[cfg(feature = "dpdk")]
+pub(super) fn by_port(plan: &Plan, dpdk: &Dpdk) -> Result<IwarpFabric<ByPort>> {
+    const WHAT: &str = "fabric = \"iwarp-sctp\" with packets = \"dpdk\"";
+    let ports = dpdk.ports(plan).context(WHAT)?;
+    let (settings, sctp) = settings(&plan.iwarp_sctp);
+    IwarpFabric::by_port(ports, settings, sctp).context(WHAT)
+}
+
+/// Says that there are no ports in builds without DPDK.
+#[cfg(not(feature = "dpdk"))]
+pub(super) fn by_port(_: &Plan, _: &Dpdk) -> Result<IwarpFabric<InUdp>> {
+    anyhow::bail!(
+        "iwarp_sctp.packets is \"dpdk\", and this build has no DPDK: build with --features dpdk, or \
+         set it to \"udp\""
+    )
 }
 
 fn settings(plan: &IwarpSctp) -> (Settings, rpcrdma_sctp::Settings) {

@@ -1,5 +1,6 @@
 //! What EAL is started with: the operator's arguments, and those that follow from the plan.
 
+use super::ports;
 use rpcrdma_config::plan::{Dpdk, Hugepages, Runtime};
 
 /// Octets that EAL needs of its memory besides the arenas, on ordinary pages: it takes all at
@@ -44,12 +45,13 @@ pub(super) fn arguments(runtime: &Runtime, dpdk: &Dpdk, pages: Pages) -> Vec<Str
     // First, so that the operator's word counts after it.
     let mut all = vec![QUIET.to_owned()];
     all.extend_from_slice(&dpdk.eal_args);
+    all.extend(dpdk.ports.iter().map(|port| port.device.eal_arg()));
     let mut add = |names: &[&str], arguments: &[&str]| {
         if !names.iter().any(|name| has(&dpdk.eal_args, name)) {
             all.extend(arguments.iter().map(|&argument| argument.to_owned()));
         }
     };
-    let total = memory_mib(runtime).to_string();
+    let total = memory_mib(runtime, dpdk).to_string();
     match pages {
         // No files, so no rights are needed beyond the pages, and nothing is left behind.
         Pages::Huge => add(&MEMORY, &["--in-memory"]),
@@ -66,11 +68,13 @@ pub(super) fn arguments(runtime: &Runtime, dpdk: &Dpdk, pages: Pages) -> Vec<Str
 }
 
 /// EAL's memory where it takes all of it at its start, mebibytes.
-pub(super) fn memory_mib(runtime: &Runtime) -> u64 {
+pub(super) fn memory_mib(runtime: &Runtime, dpdk: &Dpdk) -> u64 {
     let arenas = runtime
         .memory_bytes
         .saturating_mul(runtime.lcores.len() as u64);
-    arenas.div_ceil(MIB).saturating_add(BESIDES_MIB)
+    let pools = dpdk.ports.iter().map(|port| ports::plan(port).pool_bytes());
+    let all = pools.fold(arenas, u64::saturating_add);
+    all.div_ceil(MIB).saturating_add(BESIDES_MIB)
 }
 
 /// Whether an option is among the arguments: alone, or with its value behind it.
@@ -86,6 +90,7 @@ fn has(arguments: &[String], option: &str) -> bool {
 mod tests {
     use super::*;
     use rpcrdma_config::plan::{Idle, Log};
+    use rpcrdma_config::port::{Port, PortDevice};
     use std::time::Duration;
 
     fn runtime() -> Runtime {
@@ -104,6 +109,7 @@ mod tests {
         Dpdk {
             enabled: true,
             eal_args: arguments.iter().map(|&it| it.to_owned()).collect(),
+            ports: Vec::new(),
         }
     }
 
@@ -123,6 +129,31 @@ mod tests {
             line(&[], Pages::NoOthers),
             "--no-huge --no-shconf -m 576 --file-prefix rpcrdmad --iova-mode=va"
         );
+    }
+
+    #[test]
+    fn ports_bring_their_device_and_their_memory() {
+        let port = |device| Port {
+            device,
+            address: "10.9.0.1/24".parse().expect("a prefix"),
+            gateway: None,
+            mtu: 1500,
+        };
+        let mut dpdk = dpdk(&[]);
+        dpdk.ports = vec![
+            port(PortDevice::Virtual("net_memif0,role=client".to_owned())),
+            port(PortDevice::Pci("0000:01:00.0".to_owned())),
+        ];
+        let line = arguments(&runtime(), &dpdk, Pages::Ordinary).join(" ");
+        for expected in ["--vdev=net_memif0,role=client", "--allow=0000:01:00.0"] {
+            assert!(line.contains(expected), "{line}");
+        }
+        let bare = Dpdk {
+            ports: Vec::new(),
+            ..dpdk.clone()
+        };
+        let pools = memory_mib(&runtime(), &dpdk) - memory_mib(&runtime(), &bare);
+        assert!((32..64).contains(&pools), "{pools} MiB");
     }
 
     #[test]

@@ -3,11 +3,13 @@
 use super::arguments::{self, Pages};
 use super::counters::counters;
 use super::memory::Share;
+use super::ports;
 use crate::supervise::Board;
 use anyhow::{Result, anyhow, bail};
 use rpcrdma_config::{Plan, plan};
 use rpcrdma_fabric::arena::Tract;
 use rpcrdma_lcore::eal::{self, Eal, Fault, Level, Socket};
+use rpcrdma_sctp::Ports;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +37,7 @@ impl Dpdk {
             return Ok(Dpdk { eal: None });
         }
         let runtime = &plan.runtime;
-        let advice = reserve(arguments::memory_mib(runtime) << 20);
+        let advice = reserve(arguments::memory_mib(runtime, &dpdk) << 20);
         let pages = match arguments::pages(runtime.hugepages, &dpdk, has_free_hugepages()) {
             Ok(pages) => pages,
             Err(arguments::NoHugepages) => bail!(
@@ -60,6 +62,19 @@ impl Dpdk {
             },
         );
         Ok(Dpdk { eal: Some(eal) })
+    }
+
+    /// Opens the ports of the plan, one for each lcore.
+    ///
+    /// # Errors
+    ///
+    /// EAL does not run, or a port cannot be opened: which, and why.
+    pub(crate) fn ports(&self, plan: &Plan) -> Result<Ports> {
+        let Some(eal) = self.eal else {
+            bail!("EAL does not run: dpdk.enabled is false");
+        };
+        let ports = plan.dpdk.iter().flat_map(|dpdk| &dpdk.ports);
+        ports::open(eal, ports, plan.runtime.idle)
     }
 
     /// Has `/rpcrdmad/counters` of the telemetry socket answered with what hangs at the board.

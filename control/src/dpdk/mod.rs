@@ -6,6 +6,9 @@
 //! DPDK was not entered, because the build lacks it or the configuration does not want it, lcores
 //! are plain threads and arenas are mapped one by one: everything else is the same.
 //!
+//! Ports of Ethernet are opened for the fabric that asks for them, `iwarp-sctp` with `packets = "dpdk"`;
+//! from then on each is its lcore's.
+//!
 //! Huge pages that are missing are no reason not to start, unless `runtime.hugepages` is
 //! `"require"`: EAL then runs on ordinary pages, and one line says so.
 
@@ -19,6 +22,8 @@ mod eal;
 #[path = "absent.rs"]
 mod eal;
 mod memory;
+#[cfg(feature = "dpdk")]
+mod ports;
 
 pub use eal::Dpdk;
 pub(crate) use memory::Memory;

@@ -103,6 +103,10 @@ impl Hub {
         self.port.is_up()
     }
 
+    pub(super) fn driver(&self) -> String {
+        self.port.driver()
+    }
+
     pub(super) fn counts(&self) -> (PortCounts, Counts, HubCounts) {
         (self.port.counts(), *self.link.counts(), self.counts)
     }

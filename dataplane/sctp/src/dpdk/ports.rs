@@ -24,6 +24,14 @@ pub struct PortPlan {
     pub frames: u32,
 }
 
+impl PortPlan {
+    /// Octets of EAL's memory that its buffers take.
+    #[must_use]
+    pub fn pool_bytes(&self) -> u64 {
+        dpdk_sys::pool_bytes(self.mtu, self.frames)
+    }
+}
+
 /// A port that is open.
 #[derive(Clone)]
 pub struct EtherPort {
@@ -72,6 +80,12 @@ impl EtherPort {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its driver's name.
+    #[must_use]
+    pub fn driver(&self) -> String {
+        self.wait().driver()
     }
 
     /// Who it is on its link.
@@ -143,12 +157,14 @@ impl Ports {
         self.0.get(index)
     }
 
-    /// Whether somebody can be heard at an address.
+    /// Whether somebody can be heard at an address; with port 0, whether anything can go from it.
+    /// Everywhere of IPv6 is everywhere to those that hear.
     pub(super) fn has(&self, address: SocketAddr) -> bool {
         let ip = address.ip();
+        let all = ip.is_ipv6() && address.port() != 0;
         let fits = |port: &EtherPort| {
             let own = port.station.ip();
-            own == ip || (ip.is_unspecified() && (ip.is_ipv6() || own.is_ipv4()))
+            own == ip || (ip.is_unspecified() && (all || own.is_ipv4() == ip.is_ipv4()))
         };
         self.0.iter().any(fits)
     }

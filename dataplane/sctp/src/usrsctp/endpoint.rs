@@ -166,7 +166,8 @@ impl Usrsctp {
     ///
     /// # Errors
     ///
-    /// As for [`Usrsctp::listen`]: no port has the address.
+    /// As for [`Usrsctp::listen`]: no port has the address, or it is to be heard at port 0, which
+    /// would be another one on each lcore.
     #[cfg(feature = "dpdk")]
     pub fn at_port(
         ports: &Ports,
@@ -174,6 +175,9 @@ impl Usrsctp {
         listens: bool,
         mut settings: Settings,
     ) -> Result<Usrsctp, Error> {
+        if listens && at.port() == 0 {
+            return Err(Error::Port(format!("{at} is no address to be heard at")));
+        }
         let end = End::new(ports.clone(), at)?;
         // What the places of a port's queue hold, each a whole packet.
         let holds = end.mtu().saturating_mul(QUEUE_PLACES);

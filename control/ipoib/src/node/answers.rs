@@ -227,16 +227,21 @@ impl Node {
         let linger = self.linger(now);
         let lost = self.change(now, key, |group| {
             let held = group.held;
-            let says = record.map_or(JoinState::NONE, |record| record.join_state);
-            let kept = says.both(group.ever);
+            let (kept, untold) = match record.map(|record| record.join_state) {
+                None => (JoinState::NONE, JoinState::NONE),
+                // OpenSM tells nobody's kinds but to who is trusted: that there is a record says that nothing was forgotten
+                Some(JoinState::NONE) if held.is_none() => (held, group.ever),
+                Some(JoinState::NONE) => (held, JoinState::NONE),
+                Some(says) => (says.both(group.ever), JoinState::NONE),
+            };
             let known = record.and_then(Attributes::of_record);
             group.knowledge = known.map_or(Knowledge::Unknown, |it| Knowledge::Exists(it, now));
             group.held = kept;
-            group.doubt = JoinState::NONE;
+            group.doubt = untold;
             group.proven = !kept.is_none() && known.is_some();
             group.check = if kept.is_none() { linger } else { next };
             group.failures = 0;
-            if held.is_none() && kept.is_none() {
+            if held.is_none() && kept.is_none() && untold.is_none() {
                 group.dirty = false;
                 group.ever = JoinState::NONE;
             }

@@ -1,0 +1,281 @@
+//! Drives the node of one port: what it wants done is done, and what comes is told it.
+//!
+//! ```text
+//!   way to the SA (Subnet) ──MADs, facts──►  ┌──────┐  ◄──answers── queue pairs (Pairs)
+//!                          ◄──MADs─────────  │ Node │  ──frames──►
+//!                                            └──────┘
+//! ```
+//!
+//! It owns the queue pairs. What cannot be done is answered with an `errno`, and said to the log in full.
+
+use crate::clock::Clock;
+use crate::pairs::{self, Pairs};
+use rpcrdma_fabric::datagram::{AddressVector, Arrival, Datagrams, LinkChange, PairWanted, Unsent};
+use rpcrdma_ipoib::gid::Lid;
+use rpcrdma_ipoib::node::{LinkId, Node, Opening, Output};
+use rpcrdma_ipoib::port::PortFacts;
+use rpcrdma_ipoib::time::Moment;
+use rpcrdma_umad::{Class, Event, Facts, PortState, Reply, Subnet, Target};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+use tracing::{debug, warn};
+
+/// How long a real kernel is to wait for the reply to a MAD: longer than the node does itself, so that none is thrown away
+/// that it would still take.
+const REPLY: Duration = Duration::from_secs(10);
+
+/// Something that concerns whoever speaks IP on the links, or the log.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// See the node's output of this name.
+    Node(Output),
+    /// The way to the SA is gone: the port has to be opened again.
+    Ended(String),
+}
+
+/// One port.
+pub(crate) struct Driver {
+    node: Node,
+    clock: Clock,
+    subnet: Box<dyn Subnet>,
+    /// `None`: groups are joined, and nothing is sent or received.
+    pairs: Option<Box<dyn Pairs>>,
+    device: Option<String>,
+    number: u8,
+    /// By link.
+    open: Vec<Option<Box<dyn Datagrams>>>,
+    frame: Vec<u8>,
+    unsent: u64,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        node: Node,
+        clock: Clock,
+        subnet: Box<dyn Subnet>,
+        pairs: Option<Box<dyn Pairs>>,
+        (device, number): (Option<String>, u8),
+    ) -> Self {
+        Self {
+            node,
+            clock,
+            subnet,
+            pairs,
+            device,
+            number,
+            open: Vec::new(),
+            frame: Vec::new(),
+            unsent: 0,
+        }
+    }
+
+    pub(crate) const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The node, to be told something; [`Driver::work`] afterwards.
+    pub(crate) fn tell(&mut self, tell: impl FnOnce(&mut Node, Moment), now: Instant) {
+        tell(&mut self.node, self.clock.moment(now));
+    }
+
+    /// The octets of the frame that was told of last.
+    pub(crate) fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+
+    /// Frames that could not be sent.
+    pub(crate) const fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// The queue pair of a link.
+    pub(crate) fn pair(&self, link: LinkId) -> Option<&dyn Datagrams> {
+        self.open.get(usize::from(link.0))?.as_deref()
+    }
+
+    /// Takes what came from the SA and the devices, and lets time pass. Frames are taken apart, by [`Driver::receive`].
+    pub(crate) fn turn(&mut self, now: Instant, news: &mut impl FnMut(News)) {
+        let moment = self.clock.moment(now);
+        while let Some(event) = self.subnet.take() {
+            self.heard(event, moment, news);
+        }
+        let mut changed = false;
+        while let Some((name, change)) = self.pairs.as_mut().and_then(|pairs| pairs.change()) {
+            let device = self.device.as_deref().is_none_or(|it| it == name.device);
+            if device && (name.number == 0 || name.number == self.number) {
+                changed = true;
+                self.changed(change, moment);
+            }
+        }
+        if changed {
+            self.subnet.ask_facts();
+        }
+        if self.node.wake().is_some_and(|due| due <= moment) {
+            self.node.pass(moment);
+        }
+        self.work(now, news);
+    }
+
+    fn heard(&mut self, event: Event, now: Moment, news: &mut impl FnMut(News)) {
+        match event {
+            Event::Arrived(came) if came.class == Class::Administration => {
+                self.node.mad_came(now, came.source.lid, &came.mad);
+            }
+            // The node's own timers say when an answer is late.
+            Event::Arrived(_) | Event::Undelivered { .. } => {}
+            Event::Facts(facts) => self.node.port_is(now, port_facts(&facts)),
+            Event::Ended(fault) => news(News::Ended(fault.to_string())),
+        }
+    }
+
+    fn changed(&mut self, change: LinkChange, now: Moment) {
+        match change {
+            LinkChange::Reregister => self.node.reregister(now),
+            // What has changed is in the facts.
+            LinkChange::Down
+            | LinkChange::Up
+            | LinkChange::Lid
+            | LinkChange::SubnetManager
+            | LinkChange::PKeys
+            | LinkChange::Gids
+            | LinkChange::Gone => {}
+        }
+    }
+
+    /// Does what the node wants done. The last step of whatever was told it.
+    pub(crate) fn work(&mut self, now: Instant, news: &mut impl FnMut(News)) {
+        let now = self.clock.moment(now);
+        while let Some(output) = self.node.take() {
+            match output {
+                Output::Mad { to, sl, bytes } => self.send_mad(to, sl, &bytes),
+                Output::Open(opening) => self.open(&opening, now),
+                Output::Close { link } => self.close(link),
+                Output::Attach(to) => {
+                    let group = pairs::group(&to);
+                    let done = self.with_pair(to.link, |pair| pair.attach(group));
+                    self.node.attached(now, to, done);
+                }
+                Output::Detach(from) => {
+                    let group = pairs::group(&from);
+                    let done = self.with_pair(from.link, |pair| pair.detach(group));
+                    self.node.detached(now, from, done);
+                }
+                Output::Frame { link, to, bytes } => {
+                    self.send(link, &pairs::address_vector(&to), &bytes);
+                }
+                other => news(News::Node(other)),
+            }
+        }
+    }
+
+    /// The next frame of a link that came; `false`: no more.
+    pub(crate) fn receive(&mut self, link: LinkId) -> Option<Arrival> {
+        let pair = self.open.get_mut(usize::from(link.0))?.as_mut()?;
+        pair.receive(&mut self.frame)
+    }
+
+    /// Sends a frame to one port or group.
+    pub(crate) fn send(&mut self, link: LinkId, to: &AddressVector, frame: &[u8]) {
+        let pair = self.open.get_mut(usize::from(link.0));
+        let sent = match pair.and_then(Option::as_mut) {
+            Some(pair) => pair.send(frame, to),
+            None => Err(Unsent::Gone),
+        };
+        if let Err(why) = sent {
+            self.unsent += 1;
+            debug!("link {}: a frame was not sent: {why}", link.0);
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.node.wake().and_then(|at| self.clock.instant(at))
+    }
+
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let pairs = self.open.iter().flatten().map(|pair| pair.descriptor());
+        let fabric = self.pairs.as_ref().and_then(|it| it.descriptor());
+        pairs.chain(fabric).chain([self.subnet.as_fd()])
+    }
+
+    fn send_mad(&mut self, to: Lid, sl: u8, mad: &[u8]) {
+        let target = Target { lid: to, sl };
+        let sent = self
+            .subnet
+            .send(Class::Administration, target, mad, Reply::Within(REPLY));
+        if let Err(fault) = sent {
+            debug!("a management datagram was not sent: {fault}");
+        }
+    }
+
+    fn open(&mut self, opening: &Opening, now: Moment) {
+        let made = self.make(opening);
+        self.node.queue_opened(now, opening.link, made);
+    }
+
+    fn make(&mut self, opening: &Opening) -> Result<u32, i32> {
+        let Some(pairs) = &mut self.pairs else {
+            return Ok(0);
+        };
+        let wanted = PairWanted {
+            device: self.device.clone(),
+            link: self.number,
+            p_key: opening.p_key.0,
+            q_key: opening.q_key.0,
+            ..PairWanted::default()
+        };
+        let place = usize::from(opening.link.0);
+        if self.open.len() <= place {
+            self.open.resize_with(place + 1, || None);
+        }
+        match pairs.open(&wanted) {
+            Ok(pair) => {
+                let number = pair.facts().queue_pair;
+                self.open[place] = Some(pair);
+                Ok(number)
+            }
+            Err(failure) => {
+                warn!("no queue pair in partition {}: {failure}", opening.p_key);
+                Err(pairs::errno(&failure))
+            }
+        }
+    }
+
+    fn close(&mut self, link: LinkId) {
+        if let Some(place) = self.open.get_mut(usize::from(link.0)) {
+            *place = None;
+        }
+    }
+
+    fn with_pair(
+        &mut self,
+        link: LinkId,
+        act: impl FnOnce(&mut dyn Datagrams) -> Result<(), rpcrdma_fabric::datagram::Failure>,
+    ) -> Result<(), i32> {
+        if self.pairs.is_none() {
+            return Ok(());
+        }
+        let pair = self.open.get_mut(usize::from(link.0));
+        let Some(pair) = pair.and_then(Option::as_mut) else {
+            return Err(19); // ENODEV
+        };
+        act(&mut **pair).map_err(|failure| {
+            warn!("link {}: {failure}", link.0);
+            pairs::errno(&failure)
+        })
+    }
+}
+
+/// A port as the node wants to know it.
+fn port_facts(facts: &Facts) -> PortFacts {
+    use rpcrdma_ipoib::mtu::Mtu;
+    PortFacts {
+        gid: facts.gid(),
+        lid: facts.lid,
+        sm_lid: facts.sm_lid,
+        sm_sl: facts.sm_sl,
+        active: facts.state == PortState::Active,
+        // What does not say takes part in the smaller of the two MTUs that a link can have.
+        mtu: facts.mtu.map_or(Mtu::M2048, |mtu| mtu.active),
+        p_keys: facts.p_keys.clone(),
+    }
+}

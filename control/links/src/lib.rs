@@ -1,0 +1,33 @@
+//! IPoIB links at work, for the control thread: the pure machines of `rpcrdma-ipoib` on real subnets and queue pairs, UDP on
+//! top of them, and addresses by DHCP.
+//!
+//! It owns: ports (their way to the subnet administrator, their queue pairs), and each link's addresses, groups and lease. It
+//! promises: nothing here waits, for the administrator or anybody else; what cannot be done is tried again by whoever decides
+//! that (the node, the DHCP client, [`ethernet`]'s table), counted, and said in the log; everything is left and given back by
+//! [`Links::close`]. It never answers a datagram: whoever [takes](Links::take) it does.
+//!
+//! | | |
+//! |---|---|
+//! | [`Links`] | all of them: a turn, datagrams out and in |
+//! | `start` | from the configuration |
+//! | `driver` | a port with a subnet administrator: real (libibumad) or `memory`'s own |
+//! | `ethernet` | one without: RoCE |
+//! | `host` | the IP of a link: whose address is it, which datagrams are for it |
+#![forbid(unsafe_code)]
+
+mod clock;
+mod driver;
+mod ethernet;
+mod host;
+mod link;
+mod links;
+mod memory;
+mod pairs;
+mod start;
+mod status;
+mod words;
+
+pub use host::HostCounts;
+pub use links::{Datagram, Links, Unsent};
+pub use start::Refused;
+pub use status::{GroupReport, IpReport, LinkReport};

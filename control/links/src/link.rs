@@ -1,0 +1,110 @@
+//! One configured link: its one or two IPs, and its lease.
+
+use crate::host::Host;
+use rpcrdma_config::link::{Ipv4, Link as Plan, Subnet};
+use rpcrdma_dhcp::client::{Client, Settings};
+use rpcrdma_dhcp::message::ClientIdentifier;
+use rpcrdma_fabric::datagram::AddressVector;
+use rpcrdma_ipoib::gid::Guid;
+use rpcrdma_ipoib::mgid::Family;
+use rpcrdma_ipoib::node::LinkId;
+use rpcrdma_ipoib::packet::link_local;
+use std::net::IpAddr;
+use std::time::Instant;
+
+/// A link.
+pub(crate) struct Link {
+    pub(crate) plan: Plan,
+    /// Its port, by place.
+    pub(crate) port: usize,
+    /// Its IPs: at most one of each family.
+    pub(crate) halves: Vec<Half>,
+    pub(crate) dhcp: Option<Dhcp>,
+}
+
+/// One IP of a link.
+pub(crate) struct Half {
+    pub(crate) family: Family,
+    /// What its port knows it by.
+    pub(crate) id: LinkId,
+    pub(crate) host: Host,
+    pub(crate) up: bool,
+    /// Why it is not.
+    pub(crate) error: Option<&'static str>,
+}
+
+/// The client for a link's IPv4 address.
+pub(crate) struct Dhcp {
+    pub(crate) client: Client,
+    /// Where the server's last reply came from: the way to it.
+    pub(crate) server: Option<AddressVector>,
+}
+
+impl Half {
+    pub(crate) fn new(family: Family, id: LinkId) -> Self {
+        Self {
+            family,
+            id,
+            host: Host::default(),
+            up: false,
+            error: None,
+        }
+    }
+}
+
+impl Link {
+    pub(crate) fn new(plan: Plan, port: usize) -> Self {
+        Self {
+            plan,
+            port,
+            halves: Vec::new(),
+            dhcp: None,
+        }
+    }
+
+    /// The IPs that it is to have.
+    pub(crate) fn families(plan: &Plan) -> Vec<Family> {
+        let v4 = (plan.ipv4 != Ipv4::Off).then_some(Family::V4);
+        // On Ethernet the address is the operating system's, one of the two IPs.
+        let v6 = (plan.ipv6 && plan.subnet != Subnet::Ethernet).then_some(Family::V6);
+        v4.into_iter().chain(v6).collect()
+    }
+
+    /// The half of an address's family.
+    pub(crate) fn half_of(&self, address: IpAddr) -> Option<&Half> {
+        let family = family_of(address);
+        self.halves.iter().find(|half| half.family == family)
+    }
+
+    /// What is known once its port is: the addresses that come of its GUID and of the file.
+    pub(crate) fn address(&mut self, guid: Guid, now: Instant) {
+        for half in &mut self.halves {
+            match (half.family, self.plan.ipv4) {
+                (Family::V4, Ipv4::Is(network)) => half.host.add(IpAddr::V4(network.addr())),
+                (Family::V4, Ipv4::Dhcp) if self.dhcp.is_none() => {
+                    let identifier = ClientIdentifier::new(guid.0, self.plan.p_key);
+                    let client = Client::new(identifier, Settings::default(), now);
+                    self.dhcp = Some(Dhcp {
+                        client,
+                        server: None,
+                    });
+                }
+                (Family::V4, _) => {}
+                (Family::V6, _) => half.host.add(IpAddr::V6(link_local(guid))),
+            }
+        }
+    }
+
+    /// All addresses in use.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let hosts = self.halves.iter().map(|half| &half.host);
+        hosts.flat_map(|host| host.addresses().iter().copied())
+    }
+}
+
+pub(crate) const fn family_of(address: IpAddr) -> Family {
+    match address {
+        IpAddr::V4(_) => Family::V4,
+        IpAddr::V6(_) => Family::V6,
+    }
+}

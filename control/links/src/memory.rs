@@ -1,0 +1,207 @@
+//! A subnet within this process: a small administrator, and a way to it for each port.
+//!
+//! Ports are nodes of the memory fabric, in the partitions that the links of this process name; the administrator has no broadcast group of its
+//! own, so the first link that may creates it. A request is answered before `send` returns; the answer waits to be taken.
+
+use rpcrdma_fabric::bell::Bell;
+use rpcrdma_fabric::datagram::DatagramFabric;
+use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
+use rpcrdma_ipoib::mtu::Mtu;
+use rpcrdma_ipoib::pkey::PKey;
+use rpcrdma_ipoib::small_sa::{Capacity, Partition, SmallSa, SubnetPort};
+use rpcrdma_memory::{LinkSettings, MemoryFabric};
+use rpcrdma_umad::{
+    Arrived, Class, Event, Facts, Fault, PortMtu, PortState, Reply, Source, Subnet, Target,
+};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+/// What waits for a port at most: reports beyond are lost, as they may be.
+const EVENTS: usize = 1024;
+/// Where the administrator is said to be; ports have higher LIDs.
+const SM: Lid = Lid(0xBFFF);
+
+/// The subnet.
+pub(crate) struct MemorySubnet {
+    fabric: MemoryFabric,
+    p_keys: Vec<PKey>,
+    shared: Rc<RefCell<Shared>>,
+}
+
+struct Shared {
+    sa: SmallSa,
+    /// By LID.
+    ports: BTreeMap<Lid, Line>,
+}
+
+/// What waits for a port.
+struct Line {
+    events: VecDeque<Event>,
+    bell: Rc<Bell>,
+}
+
+/// The way of one port to the administrator.
+pub(crate) struct MemoryPort {
+    shared: Rc<RefCell<Shared>>,
+    bell: Rc<Bell>,
+    facts: Facts,
+}
+
+impl MemorySubnet {
+    /// One with these partitions, which every port is a full member of.
+    pub(crate) fn new(p_keys: Vec<PKey>) -> Self {
+        let gid = Gid::of_port(PREFIX, Guid(SM.0.into()));
+        let mut sa = SmallSa::new(SM, gid, Capacity::default());
+        sa.offer_send_only_full(true);
+        for &p_key in &p_keys {
+            sa.set_partition(Partition::of_all(p_key));
+        }
+        Self {
+            fabric: MemoryFabric::new(),
+            p_keys,
+            shared: Rc::new(RefCell::new(Shared {
+                sa,
+                ports: BTreeMap::new(),
+            })),
+        }
+    }
+
+    /// Adds a port: its way to the administrator, and its node of the fabric.
+    ///
+    /// # Errors
+    ///
+    /// No descriptor is left.
+    pub(crate) fn add_port(&mut self) -> io::Result<(MemoryPort, MemoryFabric)> {
+        let fabric = self.fabric.clone();
+        let p_keys = self.p_keys.iter().map(|p_key| p_key.0).collect();
+        fabric.set_link(LinkSettings {
+            p_keys,
+            sm_lid: SM.0,
+            ..LinkSettings::default()
+        });
+        let link = fabric
+            .link(None, 1)
+            .map_err(|failure| io::Error::other(failure.to_string()))?;
+        let gid = Gid(link.gids.first().copied().unwrap_or_default());
+        let lid = Lid(link.lid);
+        let bell = Rc::new(Bell::new()?);
+        let mut shared = self.shared.borrow_mut();
+        shared.sa.add_port(SubnetPort {
+            gid,
+            lid,
+            mtu: Mtu::M4096,
+        });
+        let facts = facts(gid, lid, self.p_keys.clone());
+        let line = Line {
+            events: VecDeque::from([Event::Facts(Box::new(facts.clone()))]),
+            bell: Rc::clone(&bell),
+        };
+        bell.ring();
+        shared.ports.insert(lid, line);
+        drop(shared);
+        let port = MemoryPort {
+            shared: Rc::clone(&self.shared),
+            bell,
+            facts,
+        };
+        Ok((port, fabric))
+    }
+}
+
+/// The prefix of subnets that were given none (IBA 4.1.1).
+const PREFIX: u64 = 0xFE80 << 48;
+
+fn facts(gid: Gid, lid: Lid, p_keys: Vec<PKey>) -> Facts {
+    Facts {
+        state: PortState::Active,
+        lid,
+        lmc: 0,
+        sm_lid: SM,
+        sm_sl: 0,
+        gid_prefix: gid.prefix(),
+        guid: gid.guid(),
+        p_keys,
+        capabilities: 0,
+        rate_mbps: 0,
+        mtu: Some(PortMtu {
+            active: Mtu::M4096,
+            most: Mtu::M4096,
+        }),
+        is_infiniband: true,
+    }
+}
+
+impl Shared {
+    fn put(&mut self, to: Lid, mad: Vec<u8>) {
+        let Some(line) = self.ports.get_mut(&to) else {
+            return;
+        };
+        if line.events.len() < EVENTS {
+            line.events.push_back(Event::Arrived(Arrived {
+                class: Class::Administration,
+                source: Source {
+                    lid: SM,
+                    sl: 0,
+                    queue_pair: 1,
+                    gid: None,
+                },
+                mad,
+            }));
+            line.bell.ring();
+        }
+    }
+}
+
+impl Subnet for MemoryPort {
+    fn send(&mut self, class: Class, to: Target, mad: &[u8], _: Reply) -> Result<(), Fault> {
+        if class != Class::Administration || to.lid != SM {
+            // Nobody is there: silence.
+            return Ok(());
+        }
+        let mut shared = self.shared.borrow_mut();
+        if let Some(answer) = shared.sa.answer(self.facts.lid, mad) {
+            shared.put(self.facts.lid, answer);
+        }
+        while let Some((lid, report)) = shared.sa.next_report() {
+            shared.put(lid, report);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<Event> {
+        self.bell.hush();
+        let mut shared = self.shared.borrow_mut();
+        let line = shared.ports.get_mut(&self.facts.lid)?;
+        line.events.pop_front()
+    }
+
+    fn ask_facts(&mut self) {
+        let facts = Event::Facts(Box::new(self.facts.clone()));
+        let mut shared = self.shared.borrow_mut();
+        if let Some(line) = shared.ports.get_mut(&self.facts.lid) {
+            line.events.push_back(facts);
+            line.bell.ring();
+        }
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl AsFd for MemoryPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        (*self.bell).as_fd()
+    }
+}
+
+impl Drop for MemoryPort {
+    fn drop(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        shared.sa.remove_port(self.facts.lid);
+        shared.ports.remove(&self.facts.lid);
+    }
+}

@@ -120,7 +120,9 @@ pub trait Datagrams {
     fn attached(&self) -> usize;
 
     /// Sends one datagram. Returns when its octets are copied: that it has left, let alone arrived,
-    /// is not said.
+    /// is not said. It may wait here for the way to its receiver to be found; so whoever sends
+    /// watches [`Datagrams::descriptor`] too, and then calls [`Datagrams::receive`], by which all
+    /// goes on that has to.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use rpcrdma_verbs::{ManagedDatagrams, ManagedWanted, Settings, VerbsFabric};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// A watchdog, not a measure: the machine may be emulated.
@@ -26,6 +26,19 @@ pub fn ask_for(command: &str) {
     println!("do {command}");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).expect("an answer");
+}
+
+/// The same, while a fabric is looked after: what is asked for needs it.
+pub fn ask_for_with(fabric: &mut VerbsFabric, command: &str) {
+    println!("do {command}");
+    let stdin = std::io::stdin();
+    let mut is_answered = false;
+    while !is_answered {
+        while fabric.poll().is_some() {}
+        let other = fabric.descriptor().expect("it has one");
+        is_answered = wait(&[stdin.as_fd(), other])[0];
+    }
+    stdin.read_line(&mut String::new()).expect("an answer");
 }
 
 /// One of the two.
@@ -219,16 +232,14 @@ fn drain<P: Datagrams>(pair: &mut P, into: &mut VecDeque<(Vec<u8>, Arrival)>) {
     }
 }
 
-/// Until one of them is readable, or for a while.
-pub fn wait(descriptors: &[BorrowedFd<'_>]) {
-    let watched = descriptors.iter();
-    let mut watched: Vec<PollFd<'_>> = watched
-        .map(|it| PollFd::from_borrowed_fd(*it, PollFlags::IN))
-        .collect();
+/// Until one of them is readable, or for a while; which of them are.
+pub fn wait<const N: usize>(descriptors: &[BorrowedFd<'_>; N]) -> [bool; N] {
+    let mut watched = descriptors.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN));
     let a_while = Timespec {
         tv_sec: 1,
         tv_nsec: 0,
     };
     // Interrupted: whoever waits looks, and waits again.
     let _ = poll(&mut watched, Some(&a_while));
+    watched.map(|it| !it.revents().is_empty())
 }

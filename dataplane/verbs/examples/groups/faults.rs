@@ -1,10 +1,10 @@
 //! What goes wrong on the way, and what has to go on all the same.
 
-use crate::bed::{Bed, End, ask_for, verdict};
+use crate::bed::{Bed, End, ask_for, ask_for_with, verdict};
 use crate::group;
 use rpcrdma_fabric::datagram::{
-    AddressVector, DatagramFabric, Datagrams, FailureKind, Group, LinkChange, Memberships,
-    PairWanted, Unsent,
+    AddressVector, DatagramFabric, Datagrams, FailureKind, Group, LinkChange, Membership,
+    Memberships, PairWanted, Unsent,
 };
 use std::net::Ipv4Addr;
 
@@ -135,4 +135,36 @@ fn attachments<P: Datagrams>(bed: &mut Bed, mut near: P, mut far: P) {
         "one that is dropped while attached is gone",
     );
     bed.near.pair.leave(group(2)).expect("left");
+}
+
+/// The near device is taken away while a pair is on it.
+pub fn removed_device(mut bed: Bed) {
+    ask_for("remove");
+    let gone = bed.await_change("d0", LinkChange::Gone);
+    verdict("removed", gone, "a device that goes is told");
+    let to = bed.to_all;
+    let sent = bed.send(End::Near, b"x", &to);
+    verdict(
+        "removed-send",
+        sent == Err(Unsent::Gone),
+        &format!("{sent:?}"),
+    );
+    let joined = bed.near.pair.join(group(3), Membership::Full);
+    let kind = joined.map_err(|failure| failure.kind);
+    verdict(
+        "removed-join",
+        kind == Err(FailureKind::Gone),
+        &format!("{kind:?}"),
+    );
+    let Bed {
+        near,
+        mut far,
+        mut fabric,
+        ..
+    } = bed;
+    drop(near);
+    // The kernel waits with it until nothing is left that was made of it.
+    ask_for_with(&mut fabric, "removed");
+    let sent = far.pair.send(b"alone", &to);
+    verdict("removed-other", sent.is_ok(), "the other device goes on");
 }

@@ -7,7 +7,7 @@
 //!
 //! Between them it wants the network changed: it says `do COMMAND` then, and goes on when a line
 //! comes back. With `down`, `up` it is the wire that is cut and mended; `unplug`, `plug` are the
-//! near interface itself.
+//! near interface itself; `remove` begins to take the near device away, and `removed` waits for it.
 
 mod bed;
 mod faults;
@@ -40,7 +40,8 @@ fn main() {
     faults::cut_wire(&mut bed);
     faults::pulled_interface(&mut bed);
     faults::pairs_of_partitions(&mut bed);
-    ended(bed);
+    counts(&bed);
+    faults::removed_device(bed);
 }
 
 /// A group of this machine's own (RFC 2365).
@@ -214,10 +215,9 @@ fn refusals(bed: &mut Bed) {
     );
 }
 
-fn ended(bed: Bed) {
-    let near = bed.near.pair.counts();
-    let right = near.overrun == 0 && near.malformed == 0;
-    verdict("counts", right, &format!("{near:?}"));
-    drop(bed);
-    verdict("dropped", true, "everything is given back");
+fn counts(bed: &Bed) {
+    for side in [&bed.near, &bed.far] {
+        let counts = side.pair.counts();
+        verdict("counts", counts.malformed == 0, &format!("{counts:?}"));
+    }
 }

@@ -101,6 +101,8 @@ impl Lane {
 pub struct Load {
     workload: Workload,
     depth: u16,
+    /// Of the service's source: lanes share them where they are more.
+    blocks: u32,
     lanes: Vec<Lane>,
     /// The lane of each of the engine's slots.
     lane_of: Vec<u16>,
@@ -116,12 +118,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// A load of `depth` Calls in flight, at most the connection's credits.
+    /// A load of `depth` Calls in flight, at most the connection's credits, on a service whose
+    /// source has so many octets.
     #[must_use]
-    pub fn new(workload: Workload, depth: u16, figures: u8) -> Self {
+    pub fn new(workload: Workload, depth: u16, source_bytes: u32, figures: u8) -> Self {
         Self {
             workload,
             depth,
+            blocks: workload.blocks(source_bytes),
             lanes: Vec::with_capacity(depth.into()),
             lane_of: vec![0; depth.into()],
             clock: Clock::new(),
@@ -149,6 +153,11 @@ impl Load {
         }
     }
 
+    /// The block that a lane reads.
+    fn block(&self, lane: u32) -> u32 {
+        lane.checked_rem(self.blocks).unwrap_or(0)
+    }
+
     /// Memory for one Call; `None` when the pool has too little.
     fn lane<'m>(&self, conn: &Connection, io: &mut impl Io<'m>) -> Option<Lane> {
         let at = u32::try_from(self.lanes.len()).unwrap_or(0);
@@ -162,7 +171,7 @@ impl Load {
             true => Some(io.reserve(reply_bytes)?),
             false => None,
         };
-        self.workload.lay_out(io, memory, at);
+        self.workload.lay_out(io, memory, at, self.block(at));
         Some(Lane {
             memory,
             parts: self.workload.parts(memory),
@@ -270,7 +279,7 @@ impl Load {
         let result = self.lanes.get(usize::from(at)).and_then(|lane| lane.result);
         let body = io.octets(reply.body);
         self.workload
-            .is_right(body, reply.written, at.into(), |octets| {
+            .is_right(body, reply.written, self.block(at.into()), |octets| {
                 result.map(|span| io.octets(span.first(octets)))
             })
     }

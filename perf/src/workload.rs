@@ -101,12 +101,21 @@ impl Workload {
         }
     }
 
-    /// Where in the service's source lane `lane` reads: each has a block of its own, so that
-    /// the working set is that of as many transfers as are in flight.
-    fn offset(&self, lane: u32) -> u32 {
+    /// Where in the service's source a block is that READ asks for.
+    fn offset(&self, block: u32) -> u32 {
         match *self {
-            Workload::Read(size) => lane.checked_rem(blocks(size)).unwrap_or(0) * size,
+            Workload::Read(size) => block.saturating_mul(size),
             _ => 0,
+        }
+    }
+
+    /// Blocks that a source of so many octets has. Each lane reads one of its own as far as they
+    /// go, so that the working set is that of as many transfers as are in flight.
+    #[must_use]
+    pub fn blocks(&self, source_bytes: u32) -> u32 {
+        match *self {
+            Workload::Read(size) => (source_bytes / size.max(1)).max(1),
+            _ => 1,
         }
     }
 
@@ -114,19 +123,21 @@ impl Workload {
     #[must_use]
     pub fn source_bytes(&self, depth: u16) -> u64 {
         match *self {
-            Workload::Read(size) => u64::from(size) * u64::from(depth).min(blocks(size).into()),
+            Workload::Read(size) => {
+                u64::from(size) * u64::from(depth).min(self.blocks(LONGEST).into())
+            }
             _ => 0,
         }
     }
 
-    /// Writes the Call of lane `lane`, but for its xid.
-    pub fn lay_out<'m>(&self, io: &mut impl Io<'m>, memory: Span, lane: u32) {
+    /// Writes the Call of lane `lane`, but for its xid; READ asks for that block.
+    pub fn lay_out<'m>(&self, io: &mut impl Io<'m>, memory: Span, lane: u32, block: u32) {
         let (procedure, words, data) = match *self {
             Workload::Null => (program::NULL, ArrayVec::<u32, 2>::new(), 0),
             Workload::Echo(size) => (program::ECHO, [size].into_iter().collect(), size),
             Workload::Read(size) => (
                 program::READ,
-                [self.offset(lane), size].into_iter().collect(),
+                [self.offset(block), size].into_iter().collect(),
                 0,
             ),
             Workload::Write(size) => (program::WRITE, [0, size].into_iter().collect(), size),
@@ -177,14 +188,14 @@ impl Workload {
         }
     }
 
-    /// Whether a Reply is what it should be: success, and the octets asked for, of which the
-    /// first and last are looked at.
+    /// Whether a Reply is what it should be: success, and the octets asked for, READ's of that
+    /// block, of which the first and last are looked at.
     #[inline]
     pub fn is_right<'m>(
         &self,
         body: &[u8],
         written: [Option<u32>; MAX_RESULTS],
-        lane: u32,
+        block: u32,
         result: impl FnOnce(u32) -> Option<&'m [u8]>,
     ) -> bool {
         let succeeded = body
@@ -212,7 +223,7 @@ impl Workload {
                         _ => body.get(REPLY_BYTES + 4..),
                     };
                     word(REPLY_BYTES) == Some(size)
-                        && octets.is_some_and(|data| fits(data, self.offset(lane), size))
+                        && octets.is_some_and(|data| fits(data, self.offset(block), size))
                 }
             }
     }
@@ -220,11 +231,6 @@ impl Workload {
 
 /// An accepted, successful Reply behind its xid.
 const SUCCESS: [u8; REPLY_BYTES - 4] = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-
-/// Blocks of `size` octets that a source can have at most: it is one span.
-fn blocks(size: u32) -> u32 {
-    (LONGEST / size.max(1)).max(1)
-}
 
 fn padded(size: u32) -> u32 {
     size.next_multiple_of(4)

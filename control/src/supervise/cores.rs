@@ -22,6 +22,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tracing::warn;
 
+/// The plan's budget counts what the built-in program promises.
+const _: () = assert!(SOURCE_BYTES == rpcrdma_upper::program::SOURCE_BYTES);
+
 /// A queue pair of the fabric in use, on its way to an lcore.
 pub(super) type Endpoint<F> = <<F as Fabric>::Port as Port>::Endpoint;
 

@@ -33,6 +33,9 @@ use std::time::Instant;
 pub const PROGRAM: u32 = 0x2052_444D;
 /// The only version.
 pub const VERSION: u32 = 1;
+/// Octets of the source of a service that somebody else has set up: those asking it for more get
+/// less.
+pub const SOURCE_BYTES: u32 = 1 << 20;
 /// Does nothing.
 pub const NULL: u32 = 0;
 /// Gives its argument back.

@@ -70,6 +70,7 @@ impl<F: Fabric> Bed<F> {
         let load = Load::new(
             self.wanted.workload,
             self.wanted.depth,
+            self.source_bytes()?,
             figures(self.wanted.connections),
         );
         let end = End::Load(Box::new(load));

@@ -26,7 +26,7 @@ use rpcrdma_lcore::{
     Bell, ConnectionNumber, Ending, Idle, Lcore, Line, Notice, Places, Running, SeatId, SeatOrder,
     Session, line, spawn, stock,
 };
-use rpcrdma_upper::program::fill_source;
+use rpcrdma_upper::program::{self, fill_source};
 use rpcrdma_wire::Version;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Wanted {
 
     /// Octets of each lcore's arena: receives of both ends, calls and results of the load, and
     /// what the service assembles.
-    fn arena_bytes(&self) -> u64 {
+    fn arena_bytes(&self, source_bytes: u32) -> u64 {
         let setup = self.setup(Side::Client, true);
         let receives = u64::from(setup.receives()) * u64::from(setup.receive_bytes);
         let optional = self.workload.result_bytes().unwrap_or(0);
@@ -104,8 +104,8 @@ impl Wanted {
             .map(|&bytes| u64::from(bytes) * 5 / 4 + 512)
             .sum();
         let each = 2 * receives + 2 * u64::from(self.depth) * lane;
-        let source = self.workload.source_bytes(self.depth);
-        (each * self.connections as u64 + source * 5 / 4 + SLACK_BYTES).next_multiple_of(2 << 20)
+        let source = u64::from(source_bytes) * 5 / 4;
+        (each * self.connections as u64 + source + SLACK_BYTES).next_multiple_of(2 << 20)
     }
 }
 
@@ -237,7 +237,8 @@ impl<F: Fabric> Bed<F> {
 
     /// A port with its arena, and what makes the lcore for it.
     fn station(&mut self, core: Option<CoreId>) -> Result<Make<F>> {
-        let bytes = self.wanted.arena_bytes();
+        let source = self.source_bytes()?;
+        let bytes = self.wanted.arena_bytes(source);
         let arena = Arc::new(Arena::map(bytes, Hugepages::Try)?);
         arena.prefault()?;
         let wanted = self.port_wanted(core)?;
@@ -250,13 +251,24 @@ impl<F: Fabric> Bed<F> {
         let (line, link) = line(places, Arc::clone(&self.bell))?;
         self.lines.push(line);
         let mut pool = Pool::new(0, bytes);
-        let source = u32::try_from(self.wanted.workload.source_bytes(self.wanted.depth))?.max(1);
         let source = stock(&mut pool, &arena, source, fill_source)
             .with_context(|| format!("{source} octets to READ from: at most {LONGEST}"))?;
         self.sources.push(source);
         let idle = self.wanted.idle;
         let make = move || Lcore::new(link, port, arena, pool, idle);
         Ok(Box::new(make))
+    }
+
+    /// Octets of the source that READ reads: as much as the load wants where both ends are here;
+    /// otherwise as much as everybody's, for who connects cannot know more.
+    fn source_bytes(&self) -> Result<u32> {
+        let wanted = self.wanted.workload.source_bytes(self.wanted.depth);
+        let wanted = u32::try_from(wanted)?.max(1);
+        Ok(match self.place {
+            Place::Here(_) => wanted,
+            Place::There(_) => program::SOURCE_BYTES,
+            Place::Serving(_) => wanted.max(program::SOURCE_BYTES),
+        })
     }
 
     fn setup(&self, side: Side) -> Setup {

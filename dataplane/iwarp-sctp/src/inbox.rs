@@ -41,11 +41,11 @@ pub(crate) enum Notice<L> {
         connection: ConnectionId,
         private_data: Box<[u8]>,
     },
-    /// Say no to a request: with the upper layer's word, or as to one too many.
+    /// Say no to a request, with the upper layer's word.
     Refuse {
         request: u64,
         at: At,
-        private_data: Option<Box<[u8]>>,
+        private_data: Box<[u8]>,
     },
 }
 

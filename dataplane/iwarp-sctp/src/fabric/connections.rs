@@ -100,7 +100,7 @@ impl<S: Stack> IwarpFabric<S> {
             self.events.extend(step.parting(id, why));
             let unanswered = matches!(step.before, Stage::Requested | Stage::Taken);
             if let (true, Input::Vacated, Some(port)) = (unanswered, input, port) {
-                self.turn_away(port, origin);
+                self.refuse(port, origin, Box::default());
             }
         }
         if step.is_last() {
@@ -111,17 +111,16 @@ impl<S: Stack> IwarpFabric<S> {
         }
     }
 
-    /// Nobody here has answered the request, and nobody will.
-    fn turn_away(&mut self, port: PortId, origin: Origin) {
+    /// The upper layer does not want a request: it has said so, or has let go of what was to be
+    /// its queue pair.
+    fn refuse(&mut self, port: PortId, origin: Origin, private_data: Box<[u8]>) {
         if let Origin::Asked { request, at } = origin {
-            self.tell_port(
-                port,
-                Notice::Refuse {
-                    request,
-                    at,
-                    private_data: None,
-                },
-            );
+            let notice = Notice::Refuse {
+                request,
+                at,
+                private_data,
+            };
+            self.tell_port(port, notice);
         }
     }
 
@@ -268,13 +267,8 @@ impl<S: Stack> IwarpFabric<S> {
     pub(super) fn say_no(&mut self, id: ConnectionId, reason: &str) -> Result<(), Error> {
         let connection = self.expect(id, Input::Reject, "reject answers a request")?;
         let (origin, port) = (connection.origin, connection.port);
-        if let (Origin::Asked { request, at }, Some(port)) = (origin, port) {
-            let notice = Notice::Refuse {
-                request,
-                at,
-                private_data: Some(to_peer(reason)),
-            };
-            self.tell_port(port, notice);
+        if let Some(port) = port {
+            self.refuse(port, origin, to_peer(reason));
         }
         self.feed(id, Input::Reject, String::new);
         Ok(())

@@ -40,7 +40,7 @@ impl<L: Llp> IwarpPort<L> {
                     request,
                     at,
                     private_data,
-                } => self.refuse(request, at, private_data.as_deref()),
+                } => self.refuse(request, at, &private_data),
             }
         }
     }
@@ -105,7 +105,7 @@ impl<L: Llp> IwarpPort<L> {
         }
     }
 
-    fn refuse(&mut self, request: u64, at: At, private_data: Option<&[u8]>) {
+    fn refuse(&mut self, request: u64, at: At, private_data: &[u8]) {
         let Some(reach) = self.sites.reach(at) else {
             return;
         };
@@ -114,7 +114,7 @@ impl<L: Llp> IwarpPort<L> {
         let taken = reach.track.pair.and_then(|index| self.desk.pair(index));
         if waits || taken.is_some_and(|pair| pair.answers(request)) {
             reach.track.request = None;
-            self.desk.say_no(reach, private_data);
+            self.desk.say_no(reach, Some(private_data));
         }
     }
 }

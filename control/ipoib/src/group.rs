@@ -229,9 +229,12 @@ impl Group {
             allowed = allowed.with(JoinState::NON);
         }
         if self.is_sending(around) {
-            allowed = allowed
-                .with(JoinState::SEND_ONLY_NON)
-                .with(JoinState::SEND_ONLY_FULL);
+            allowed = allowed.with(JoinState::SEND_ONLY_NON);
+            // OpenSM counts a port once for both kinds that keep a group alive: had the full membership to be left first, the
+            // other would be gone too, and the group, with its LID, would stay for ever
+            if !self.held.has(JoinState::FULL) {
+                allowed = allowed.with(JoinState::SEND_ONLY_FULL);
+            }
         }
         allowed
     }

@@ -283,6 +283,7 @@ impl Node {
         let pause = self.chance.about(self.settings.timing.verify_ms);
         self.change(now, key, |group| {
             group.knowledge = Knowledge::Unknown;
+            group.failures = group.failures.saturating_add(1);
             group.retry = now.after(pause);
             advance(group, Event::Fail);
         });

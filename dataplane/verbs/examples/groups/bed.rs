@@ -16,20 +16,20 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Says what was to be seen, and whether it was.
-pub fn verdict(name: &str, right: bool, detail: &str) {
+pub(crate) fn verdict(name: &str, right: bool, detail: &str) {
     let word = if right { "PASS" } else { "FAIL" };
     println!("{word} {name}: {detail}");
 }
 
 /// Has the network changed by whoever started this.
-pub fn ask_for(command: &str) {
+pub(crate) fn ask_for(command: &str) {
     println!("do {command}");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).expect("an answer");
 }
 
 /// The same, while a fabric is looked after: what is asked for needs it.
-pub fn ask_for_with(fabric: &mut VerbsFabric, command: &str) {
+pub(crate) fn ask_for_with(fabric: &mut VerbsFabric, command: &str) {
     println!("do {command}");
     let stdin = std::io::stdin();
     let mut is_answered = false;
@@ -42,9 +42,9 @@ pub fn ask_for_with(fabric: &mut VerbsFabric, command: &str) {
 }
 
 /// One of the two.
-pub struct Side {
-    pub address: IpAddr,
-    pub pair: ManagedDatagrams,
+pub(crate) struct Side {
+    pub(crate) address: SocketAddr,
+    pub(crate) pair: ManagedDatagrams,
     /// What was said of groups, and what came, and was not asked for yet.
     standings: HashMap<IpAddr, Standing>,
     inbox: VecDeque<(Vec<u8>, Arrival)>,
@@ -61,25 +61,25 @@ impl Side {
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug)]
-pub enum End {
+pub(crate) enum End {
     Near,
     Far,
 }
 
 /// Both, and their fabric.
-pub struct Bed {
-    pub near: Side,
-    pub far: Side,
-    pub fabric: VerbsFabric,
+pub(crate) struct Bed {
+    pub(crate) near: Side,
+    pub(crate) far: Side,
+    pub(crate) fabric: VerbsFabric,
     /// The way to the group that both have joined.
-    pub to_all: AddressVector,
+    pub(crate) to_all: AddressVector,
 }
 
 impl Bed {
-    pub fn new(near: IpAddr, far: IpAddr, group: IpAddr) -> Bed {
+    pub(crate) fn new(near: SocketAddr, far: SocketAddr, group: IpAddr) -> Bed {
         let mut fabric = VerbsFabric::new(Settings::default()).expect("devices");
         let mut side = |address| {
-            let wanted = ManagedWanted::at(SocketAddr::new(address, 0));
+            let wanted = ManagedWanted::at(address);
             Side {
                 address,
                 pair: fabric.open_managed(&wanted).expect("a queue pair"),
@@ -104,7 +104,7 @@ impl Bed {
         bed
     }
 
-    pub fn side(&mut self, end: End) -> &mut Side {
+    pub(crate) fn side(&mut self, end: End) -> &mut Side {
         match end {
             End::Near => &mut self.near,
             End::Far => &mut self.far,
@@ -112,12 +112,17 @@ impl Bed {
     }
 
     /// Sends from one end, and what comes of it.
-    pub fn send(&mut self, end: End, octets: &[u8], to: &AddressVector) -> Result<(), Unsent> {
+    pub(crate) fn send(
+        &mut self,
+        end: End,
+        octets: &[u8],
+        to: &AddressVector,
+    ) -> Result<(), Unsent> {
         self.side(end).pair.send(octets, to)
     }
 
     /// The same, until it is not busy any more.
-    pub fn send_when_ready(
+    pub(crate) fn send_when_ready(
         &mut self,
         end: End,
         octets: &[u8],
@@ -155,18 +160,23 @@ impl Bed {
     }
 
     /// The next datagram that comes to an end.
-    pub fn next(&mut self, end: End) -> Option<(Vec<u8>, Arrival)> {
+    pub(crate) fn next(&mut self, end: End) -> Option<(Vec<u8>, Arrival)> {
         self.until(end, |side| side.inbox.pop_front())
     }
 
     /// Joins a group, and how to send to it.
-    pub fn joined(&mut self, end: End, group: IpAddr, membership: Membership) -> AddressVector {
+    pub(crate) fn joined(
+        &mut self,
+        end: End,
+        group: IpAddr,
+        membership: Membership,
+    ) -> AddressVector {
         self.side(end).pair.join(group, membership).expect("begun");
         self.standing_of(end, group).expect("joined")
     }
 
     /// What becomes of a group that is being joined.
-    pub fn standing_of(&mut self, end: End, group: IpAddr) -> Option<AddressVector> {
+    pub(crate) fn standing_of(&mut self, end: End, group: IpAddr) -> Option<AddressVector> {
         match self.until(end, |side| side.standings.remove(&group))? {
             Standing::Joined(to) => Some(to),
             Standing::Failed(why) => {
@@ -178,7 +188,7 @@ impl Bed {
 
     /// Whether the next that comes to an end is what the other sends to it now: whatever was sent
     /// before did not come.
-    pub fn fence(&mut self, end: End) -> bool {
+    pub(crate) fn fence(&mut self, end: End) -> bool {
         let other = match end {
             End::Near => End::Far,
             End::Far => End::Near,
@@ -189,7 +199,7 @@ impl Bed {
     }
 
     /// Waits for a change of a device's link, others going by.
-    pub fn await_change(&mut self, device: &str, change: LinkChange) -> bool {
+    pub(crate) fn await_change(&mut self, device: &str, change: LinkChange) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             while self.fabric.poll().is_some() {}
@@ -204,13 +214,13 @@ impl Bed {
     }
 
     /// Datagrams between two other pairs: sends from the one, the next of the other.
-    pub fn pass<P: Datagrams>(
+    pub(crate) fn pass<P: Datagrams>(
         &self,
         from: &mut P,
         to: &mut P,
         octets: &[u8],
         way: &AddressVector,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<(Vec<u8>, Arrival)> {
         from.send(octets, way).expect("sent");
         let (mut unasked, mut came) = (VecDeque::new(), VecDeque::new());
         let deadline = Instant::now() + PATIENCE;
@@ -221,7 +231,7 @@ impl Bed {
                 wait(&[from.descriptor(), to.descriptor()]);
             }
         }
-        Some(came.pop_front()?.0)
+        came.pop_front()
     }
 }
 
@@ -233,7 +243,7 @@ fn drain<P: Datagrams>(pair: &mut P, into: &mut VecDeque<(Vec<u8>, Arrival)>) {
 }
 
 /// Until one of them is readable, or for a while; which of them are.
-pub fn wait<const N: usize>(descriptors: &[BorrowedFd<'_>; N]) -> [bool; N] {
+pub(crate) fn wait<const N: usize>(descriptors: &[BorrowedFd<'_>; N]) -> [bool; N] {
     let mut watched = descriptors.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN));
     let a_while = Timespec {
         tv_sec: 1,

@@ -9,7 +9,7 @@ use rpcrdma_fabric::datagram::{
 use std::net::Ipv4Addr;
 
 /// Receivers that do not exist: the kernel looks for each of them for a second.
-pub fn silent_receivers(bed: &mut Bed) {
+pub(crate) fn silent_receivers(bed: &mut Bed) {
     let mut sent = 0;
     for last in 70..90 {
         let nobody = Ipv4Addr::new(192, 0, 2, last).to_ipv6_mapped();
@@ -29,7 +29,7 @@ pub fn silent_receivers(bed: &mut Bed) {
 }
 
 /// The wire is cut in the middle.
-pub fn cut_wire(bed: &mut Bed) {
+pub(crate) fn cut_wire(bed: &mut Bed) {
     let to = bed.to_all;
     ask_for("down");
     let down = bed.await_change("d0", LinkChange::Down) && bed.await_change("d1", LinkChange::Down);
@@ -54,7 +54,7 @@ pub fn cut_wire(bed: &mut Bed) {
 }
 
 /// The near interface is taken down under the queue pair's feet, before it is told.
-pub fn pulled_interface(bed: &mut Bed) {
+pub(crate) fn pulled_interface(bed: &mut Bed) {
     let to = bed.to_all;
     ask_for("unplug");
     // Into nothing: the device may put the queue pair in error for it.
@@ -75,7 +75,7 @@ pub fn pulled_interface(bed: &mut Bed) {
 }
 
 /// Pairs that no manager looks after.
-pub fn pairs_of_partitions(bed: &mut Bed) {
+pub(crate) fn pairs_of_partitions(bed: &mut Bed) {
     let wanted = |device: &str, p_key| PairWanted {
         device: Some(device.to_owned()),
         p_key,
@@ -96,12 +96,12 @@ pub fn pairs_of_partitions(bed: &mut Bed) {
         ..bed.to_all
     };
     let came = bed.pass(&mut near, &mut far, b"directly", &to);
-    let right = came.as_deref() == Some(b"directly");
+    let right = came.is_some_and(|(found, _)| found == b"directly");
     verdict("directly", right, "from one pair to the other");
     let wrong = AddressVector { q_key: 1, ..to };
     near.send(b"forged", &wrong).expect("sent");
     let came = bed.pass(&mut near, &mut far, b"proper", &to);
-    let right = came.as_deref() == Some(b"proper");
+    let right = came.is_some_and(|(found, _)| found == b"proper");
     verdict("q-key", right, "one with another Q_Key does not arrive");
     attachments(bed, near, far);
 }
@@ -118,7 +118,7 @@ fn attachments<P: Datagrams>(bed: &mut Bed, mut near: P, mut far: P) {
     let right = attached.is_ok() && far.attached() == 1;
     verdict("attach", right, &format!("{attached:?}"));
     let came = bed.pass(&mut near, &mut far, b"both", &to);
-    let right = came.as_deref() == Some(b"both");
+    let right = came.is_some_and(|(found, _)| found == b"both");
     verdict(
         "attached-hears",
         right,
@@ -138,7 +138,7 @@ fn attachments<P: Datagrams>(bed: &mut Bed, mut near: P, mut far: P) {
 }
 
 /// The near device is taken away while a pair is on it.
-pub fn removed_device(mut bed: Bed) {
+pub(crate) fn removed_device(mut bed: Bed) {
     ask_for("remove");
     let gone = bed.await_change("d0", LinkChange::Gone);
     verdict("removed", gone, "a device that goes is told");

@@ -2,8 +2,10 @@
 //! one line for each thing that was to be seen, `PASS name: detail` or `FAIL name: detail`.
 //!
 //! ```text
-//! groups NEAR FAR
+//! groups NEAR FAR [NEAR6 FAR6]
 //! ```
+//!
+//! The second two are addresses of the link, as `[fe80::1%2]:0`.
 //!
 //! Between them it wants the network changed: it says `do COMMAND` then, and goes on when a line
 //! comes back. With `down`, `up` it is the wire that is cut and mended; `unplug`, `plug` are the
@@ -16,20 +18,22 @@ use bed::{Bed, End, verdict};
 use rpcrdma_fabric::datagram::{
     AddressVector, Datagrams, FailureKind, GidOctets, Membership, Memberships, Unsent,
 };
-use std::net::{IpAddr, Ipv4Addr};
+use rpcrdma_verbs::ManagedWanted;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Groups that are joined all at once.
 const MANY: u8 = 40;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut address = || {
-        let text = arguments.next().expect("usage: groups NEAR FAR");
-        text.parse::<IpAddr>().expect("an address")
+    let addresses: Vec<SocketAddr> = std::env::args().skip(1).map(|it| parsed(&it)).collect();
+    let [near, far, rest @ ..] = addresses.as_slice() else {
+        panic!("usage: groups NEAR FAR [NEAR6 FAR6]");
     };
-    let (near, far) = (address(), address());
-    let mut bed = Bed::new(near, far, group(1));
-    facts(&mut bed);
+    let mut bed = Bed::new(*near, *far, group(1));
+    facts(&bed);
+    if let [near, far] = rest {
+        of_the_link(&mut bed, [*near, *far]);
+    }
     full_members(&mut bed);
     senders_alone(&mut bed);
     left_groups(&mut bed);
@@ -44,15 +48,48 @@ fn main() {
     faults::removed_device(bed);
 }
 
+fn parsed(text: &str) -> SocketAddr {
+    let with_port = |ip: IpAddr| SocketAddr::new(ip, 0);
+    let parsed = text.parse().or_else(|_| text.parse().map(with_port));
+    parsed.expect("an address")
+}
+
+/// IPv6: kernels (6.12) join no groups of it on RoCE version 2, and one host reaches another.
+fn of_the_link(bed: &mut Bed, addresses: [SocketAddr; 2]) {
+    let mut pairs = addresses.map(|address| {
+        let wanted = ManagedWanted::at(address);
+        bed.fabric.open_managed(&wanted).expect("a queue pair")
+    });
+    let [near, far] = &mut pairs;
+    let right = near.facts().gid == mapped(addresses[0].ip());
+    verdict("ipv6-facts", right, &format!("{:x?}", near.facts()));
+    let all = "ff02::1".parse().expect("an address");
+    let joined = near.join(all, Membership::Full).map_err(|it| it.kind);
+    let right = joined == Err(FailureKind::Unsupported) && near.memberships() == 0;
+    verdict("ipv6-group", right, &format!("{joined:?}"));
+    let facts = far.facts();
+    let to = AddressVector {
+        gid: Some(facts.gid),
+        queue_pair: facts.queue_pair,
+        ..bed.to_all
+    };
+    let from = near.facts().gid;
+    let came = bed.pass(near, far, b"by IPv6", &to);
+    let right = came.is_some_and(|(found, arrival)| {
+        found == b"by IPv6" && arrival.gid == Some(from) && !arrival.is_multicast()
+    });
+    verdict("ipv6", right, "from one address of the link to the other");
+}
+
 /// A group of this machine's own (RFC 2365).
-pub fn group(last: u8) -> IpAddr {
+pub(crate) fn group(last: u8) -> IpAddr {
     Ipv4Addr::new(239, 255, 1, last).into()
 }
 
-fn facts(bed: &mut Bed) {
+fn facts(bed: &Bed) {
     for side in [&bed.near, &bed.far] {
         let facts = side.pair.facts();
-        let right = facts.gid == mapped(side.address)
+        let right = facts.gid == mapped(side.address.ip())
             && facts.p_key == 0xFFFF
             && facts.q_key == 0x0123_4567
             && facts.payload_bytes == 4096;

@@ -23,6 +23,7 @@ pub mod listed;
 pub mod mad;
 pub mod mgid;
 pub mod mtu;
+pub mod neighbour;
 pub mod node;
 pub mod packet;
 pub mod pkey;

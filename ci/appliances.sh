@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2034 # APPLIANCE is read by ci/appliance.sh
 
 declare -A PROCESS=()                # of each appliance, by name
+declare -A SPACE=()                  # the network namespace of one that is in another than the script
 
 socket_of() { echo "${SOCKETS:-$ACCEPT_TMP}/$1.sock"; }
 
@@ -25,10 +26,11 @@ appliance() {
 
 # again NAME: starts it, for the first time or after its end.
 again() {
-    local name=$1 socket
+    local name=$1 socket space=()
     socket=$(socket_of "$name")
     rm -f "$socket"
-    "$RPCRDMAD" run --config "$ACCEPT_LOGS/$name.toml" </dev/null >>"$ACCEPT_LOGS/$name.stdout" 2>>"$ACCEPT_LOGS/$name.stderr" &
+    [ -z "${SPACE[$name]:-}" ] || space=(ip netns exec "${SPACE[$name]}")
+    "${space[@]}" "$RPCRDMAD" run --config "$ACCEPT_LOGS/$name.toml" </dev/null >>"$ACCEPT_LOGS/$name.stdout" 2>>"$ACCEPT_LOGS/$name.stderr" &
     PROCESS[$name]=$!
     await 60 started "$name" || true
     if [ ! -S "$socket" ] || gone "${PROCESS[$name]}"; then

@@ -172,6 +172,9 @@ impl Node {
             });
         }
         self.links.push(link);
+        if number == 0 {
+            self.subscribe_again();
+        }
         self.raise_links(now);
         self.settle(now);
         Ok(LinkId(number))

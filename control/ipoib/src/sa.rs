@@ -198,7 +198,8 @@ impl<P> Transactions<P> {
     /// Not now: it is asked again after the pause that silence would have had.
     fn busy(&mut self, at: usize, now: Moment, status: Status, chance: &mut Chance) {
         if let Some(pending) = self.pending.get_mut(at) {
-            let pause = chance.pause(self.timing.reply_ms, self.timing.pause_ms, pending.tries);
+            let before = pending.tries.saturating_sub(1);
+            let pause = chance.pause(self.timing.reply_ms, self.timing.pause_ms, before);
             pending.due = now.after(pause);
             pending.last = Some(Outcome::Busy(status));
         }

@@ -8,7 +8,7 @@
 //! | | |
 //! |---|---|
 //! | names | [`gid`], [`pkey`], [`qkey`], [`mtu`], [`mgid`] |
-//! | bytes | `mad` (SA management datagrams), `packet` (encapsulation, ARP, neighbour discovery) |
+//! | bytes | [`mad`] (SA management datagrams), [`packet`] (encapsulation, ARP, neighbour discovery, IP, UDP) |
 //! | machines | `sa` (transactions), `link` (bring-up), `group` (joins, cache, the egress rule), `router`, `node` (all of them) |
 //!
 //! References are to the link and multicast document ("link section 7"), RFC 4391 (encapsulation), RFC 4755 (connected

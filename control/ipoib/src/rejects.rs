@@ -1,6 +1,6 @@
 //! How the reasons for a refusal are declared: once, so that enum, list, names and counters cannot differ.
 
-/// Declares `Reject` with its names and a table of counters by it.
+/// Declares `Reject` with its names, as metrics and logs have them; counted in a [`Tally`](crate::listed::Tally).
 macro_rules! rejects {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// Why it was refused: what its sender got wrong. Each variant has one counter and one name.
@@ -28,6 +28,14 @@ macro_rules! rejects {
             #[must_use]
             pub const fn index(self) -> usize {
                 self as usize
+            }
+        }
+
+        impl $crate::listed::Listed for Reject {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn index(self) -> usize {
+                self.index()
             }
         }
 

@@ -16,7 +16,7 @@ impl Neighbours {
         let output = match self.station.ip {
             IpAddr::V4(own) => Output::Everybody {
                 group: Ipv4Addr::BROADCAST.into(),
-                frame: self.arp_request(own),
+                frame: self.arp(own, own),
             },
             IpAddr::V6(own) => Output::Everybody {
                 group: ALL_NODES.into(),
@@ -26,14 +26,32 @@ impl Neighbours {
         self.outputs.push_back(output);
     }
 
+    /// Asks everybody whether somebody else has this station's address (RFC 5227 section 2.1.1, RFC 4862 section 5.4): to be
+    /// called before the first [`Neighbours::announce`]. Who has it makes an [`Output::Conflict`]; a second without one is
+    /// silence enough.
+    pub fn probe(&mut self) {
+        let output = match self.station.ip {
+            IpAddr::V4(own) => Output::Everybody {
+                group: Ipv4Addr::BROADCAST.into(),
+                frame: self.arp(Ipv4Addr::UNSPECIFIED, own),
+            },
+            IpAddr::V6(own) => Output::Everybody {
+                group: solicited_node(own).into(),
+                frame: solicitation(None, (Ipv6Addr::UNSPECIFIED, solicited_node(own)), own),
+            },
+        };
+        self.outputs.push_back(output);
+    }
+
     /// Asks what is to be asked.
     pub(super) fn ask(&mut self, now: Moment, ip: IpAddr, ask: Ask) {
+        let at = self.station.hardware;
         match ask {
             Ask::Everybody => self.ask_everybody(now, ip),
             Ask::Itself(way) => {
                 let frame = match (self.station.ip, ip) {
-                    (IpAddr::V6(own), IpAddr::V6(ip)) => self.solicitation(own, ip, ip),
-                    (_, IpAddr::V4(ip)) => self.arp_request(ip),
+                    (IpAddr::V6(own), IpAddr::V6(ip)) => solicitation(Some(at), (own, ip), ip),
+                    (_, IpAddr::V4(ip)) => self.arp(self.own_v4(), ip),
                     _ => return,
                 };
                 self.outputs.push_back(Output::One { way, frame });
@@ -57,17 +75,18 @@ impl Neighbours {
             self.unheard.add(Unheard::NotAskedInTime);
             return;
         }
+        let at = self.station.hardware;
         let output = match (self.station.ip, ip) {
             (IpAddr::V6(own), IpAddr::V6(ip)) => {
                 let group = solicited_node(ip);
                 Output::Everybody {
                     group: group.into(),
-                    frame: self.solicitation(own, group, ip),
+                    frame: solicitation(Some(at), (own, group), ip),
                 }
             }
             (_, IpAddr::V4(ip)) => Output::Everybody {
                 group: Ipv4Addr::BROADCAST.into(),
-                frame: self.arp_request(ip),
+                frame: self.arp(self.own_v4(), ip),
             },
             _ => return,
         };
@@ -81,11 +100,12 @@ impl Neighbours {
         }
     }
 
-    fn arp_request(&self, target_ip: Ipv4Addr) -> Vec<u8> {
+    /// A question: who has `target_ip`?
+    fn arp(&self, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Vec<u8> {
         let request = Arp {
             operation: Operation::Request,
             sender: self.station.hardware,
-            sender_ip: self.own_v4(),
+            sender_ip,
             target: HardwareAddress::ZERO,
             target_ip,
         };
@@ -101,16 +121,6 @@ impl Neighbours {
             target_ip,
         };
         reply.frame()
-    }
-
-    fn solicitation(&self, source: Ipv6Addr, destination: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
-        let solicitation = Solicitation {
-            source,
-            destination,
-            target,
-            hardware: Some(self.station.hardware),
-        };
-        solicitation.frame()
     }
 
     pub(super) fn advertisement(
@@ -164,4 +174,19 @@ impl Neighbours {
             self.outputs.push_back(Output::Conflict { ip, hardware });
         }
     }
+}
+
+/// A question: who has `target`? Said by one who tells where it is, or does not.
+fn solicitation(
+    hardware: Option<HardwareAddress>,
+    (source, destination): (Ipv6Addr, Ipv6Addr),
+    target: Ipv6Addr,
+) -> Vec<u8> {
+    let solicitation = Solicitation {
+        source,
+        destination,
+        target,
+        hardware,
+    };
+    solicitation.frame()
 }

@@ -1,7 +1,7 @@
 //! How neighbours are found, asked again, and forgotten: by ARP and by neighbour discovery.
 
-use crate::link::{Link, Seen, address, datagram, drain, hardware, neighbours};
-use rpcrdma_ipoib::neighbour::{Fate, Lost, Output, State};
+use crate::link::{Link, Seen, address, datagram, drain, hardware, neighbours, station};
+use rpcrdma_ipoib::neighbour::{Bounds, Fate, Lost, Neighbours, Output, State};
 use rpcrdma_ipoib::qkey::QKey;
 use rpcrdma_ipoib::time::Moment;
 
@@ -120,6 +120,17 @@ fn there_is_no_path() {
     });
 }
 
+/// The second station starts anew, with another queue pair; whether it says so.
+fn restart(link: &mut Link, v6: bool, announces: bool) {
+    let mut station = station(v6, 2);
+    station.hardware.qpn = 0x999;
+    let mut again = Neighbours::new(station, Bounds::default());
+    if announces {
+        again.announce();
+    }
+    link.stations[1] = (2, station.hardware, again);
+}
+
 /// RFC 4391 section 9.4: the queue pair is another after a restart. A host that comes up says so.
 #[test]
 fn a_host_that_restarts_is_found_at_its_new_queue_pair() {
@@ -127,11 +138,7 @@ fn a_host_that_restarts_is_found_at_its_new_queue_pair() {
         let mut link = Link::new(v6, &[1, 2]);
         send(&mut link, v6, b"x");
         link.settle();
-        let mut station = crate::link::station(v6, 2);
-        station.hardware.qpn = 0x999;
-        let mut again = rpcrdma_ipoib::neighbour::Neighbours::new(station, Default::default());
-        again.announce();
-        link.stations[1] = (2, station.hardware, again);
+        restart(&mut link, v6, true);
         link.settle();
         assert_eq!(send(&mut link, v6, b"x"), Fate::Sent);
         assert_eq!(datagrams(&link.settle()), 1);
@@ -145,10 +152,7 @@ fn a_host_that_restarts_silently_is_found_out() {
         let mut link = Link::new(v6, &[1, 2]);
         send(&mut link, v6, b"x");
         link.settle();
-        let mut station = crate::link::station(v6, 2);
-        station.hardware.qpn = 0x999;
-        let again = rpcrdma_ipoib::neighbour::Neighbours::new(station, Default::default());
-        link.stations[1] = (2, station.hardware, again);
+        restart(&mut link, v6, false);
         send(&mut link, v6, b"x");
         let seen = link.wait(40_000);
         assert!(seen.contains(&Seen::Nowhere(1)));

@@ -47,6 +47,11 @@ pub struct OnFabric {
     /// that are software need processors too: where there are few, 0 is fastest.
     #[arg(long, value_name = "US")]
     pub idle_us: Option<u64>,
+    /// With iwarp-sctp: a port of DPDK in place of sockets, and its address:
+    /// net_memif0,role=client,socket=/run/m.sock@10.9.0.2/24, or a PCI address before the @.
+    #[cfg(feature = "dpdk")]
+    #[arg(long, value_name = "DEVICE@IP/BITS")]
+    pub port: Option<crate::port::PortArg>,
     /// With verbs: how memory is exposed.
     #[arg(long, value_enum, default_value_t = ExposeBy::Auto, value_name = "HOW")]
     pub expose: ExposeBy,
@@ -59,6 +64,10 @@ impl OnFabric {
     ///
     /// It would have no effect.
     pub fn check(&self) -> Result<()> {
+        #[cfg(feature = "dpdk")]
+        if self.port.is_some() && self.fabric != FabricName::IwarpSctp {
+            bail!("--port: --fabric {} does without", self.fabric.name());
+        }
         if self.fabric == FabricName::Verbs {
             return Ok(());
         }

@@ -14,6 +14,8 @@ pub mod ends;
 pub mod floor;
 pub mod load;
 pub mod nfs;
+#[cfg(feature = "dpdk")]
+pub mod port;
 pub mod progress;
 pub mod report;
 #[cfg(feature = "trial")]

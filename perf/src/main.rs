@@ -5,6 +5,8 @@
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use rpcrdma_fabric::connect::Fabric;
+#[cfg(feature = "dpdk")]
+use rpcrdma_iwarp_sctp::ByPort;
 use rpcrdma_iwarp_sctp::{InUdp, IwarpFabric};
 use rpcrdma_memory::MemoryFabric;
 use rpcrdma_perf::args::{Args, Command, ExposeBy, FabricName, OnFabric, Run, Serve};
@@ -52,6 +54,8 @@ fn on_fabric(run: &Run) -> Result<u64> {
     match run.on.fabric {
         FabricName::Memory => measure(run, || Ok(MemoryFabric::new())),
         FabricName::Verbs => measure(run, || verbs(&run.on)),
+        #[cfg(feature = "dpdk")]
+        FabricName::IwarpSctp if run.on.port.is_some() => measure(run, || by_port(&run.on)),
         FabricName::IwarpSctp => measure(run, iwarp_sctp),
     }
 }
@@ -60,6 +64,13 @@ fn on_fabric(run: &Run) -> Result<u64> {
 fn iwarp_sctp() -> Result<IwarpFabric<InUdp>> {
     let settings = rpcrdma_iwarp_sctp::Settings::default();
     IwarpFabric::in_udp(settings, rpcrdma_sctp::Settings::default()).context("--fabric iwarp-sctp")
+}
+
+/// The same, by a port of DPDK, which belongs to one lcore.
+#[cfg(feature = "dpdk")]
+fn by_port(on: &OnFabric) -> Result<IwarpFabric<ByPort>> {
+    let port = on.port.as_ref().context("--port is missing")?;
+    rpcrdma_perf::port::fabric(port).context("--fabric iwarp-sctp --port")
 }
 
 fn verbs(on: &OnFabric) -> Result<VerbsFabric> {
@@ -84,6 +95,10 @@ fn serve(options: &Serve) -> Result<()> {
             "serve: the memory fabric is within this process; give --fabric verbs or iwarp-sctp"
         ),
         FabricName::Verbs => serve_on(options, verbs(&options.on)?),
+        #[cfg(feature = "dpdk")]
+        FabricName::IwarpSctp if options.on.port.is_some() => {
+            serve_on(options, by_port(&options.on)?)
+        }
         FabricName::IwarpSctp => serve_on(options, iwarp_sctp()?),
     }
 }

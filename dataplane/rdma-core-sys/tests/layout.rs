@@ -2,9 +2,7 @@
 
 use rdma_core_sys::*;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
-use std::process::Command;
 
 /// C expressions, and what they are here.
 #[derive(Default)]
@@ -90,43 +88,9 @@ fn nested(all: &mut Expected) {
     place!(rdma_cm_event, "param.ud", param.ud);
 }
 
-/// The values of the expressions by a C compiler, or why there are none.
 fn by_c_compiler(expressions: &[&str]) -> Result<Vec<u64>, String> {
-    let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (source, program) = (
-        scratch.path().join("layout.c"),
-        scratch.path().join("layout"),
-    );
-    let mut text = String::from(
-        "#include <stdio.h>\n#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\nint main(void)\n{\n",
-    );
-    for expression in expressions {
-        writeln!(
-            text,
-            "\tprintf(\"%llu\\n\", (unsigned long long)({expression}));"
-        )
-        .expect("a String");
-    }
-    text.push_str("\treturn 0;\n}\n");
-    std::fs::write(&source, text).map_err(|error| error.to_string())?;
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let output = Command::new(&compiler)
-        .arg(&source)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .map_err(|error| format!("{compiler}: {error}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let printed = Command::new(&program)
-        .output()
-        .map_err(|error| error.to_string())?;
-    let lines = String::from_utf8_lossy(&printed.stdout).into_owned();
-    lines
-        .lines()
-        .map(|line| line.parse().map_err(|_| line.to_owned()))
-        .collect()
+    let headers = ["infiniband/verbs.h", "rdma/rdma_cma.h"];
+    rpcrdma_proof::layout::by_c_compiler(&headers, expressions)
 }
 
 #[test]

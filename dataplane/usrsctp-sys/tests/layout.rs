@@ -1,8 +1,6 @@
 //! Every structure, field and constant of the bindings against the header that is installed.
 
-use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
-use std::process::Command;
 use usrsctp_sys::types::*;
 
 /// C expressions, and what they are here.
@@ -53,41 +51,8 @@ fn expected() -> Vec<(String, u64)> {
     all
 }
 
-/// The values of the expressions by a C compiler, or why there are none.
 fn by_c_compiler(expressions: &[&str]) -> Result<Vec<u64>, String> {
-    let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let source = scratch.path().join("layout.c");
-    let program = scratch.path().join("layout");
-    let mut text = String::from(
-        "#include <stddef.h>\n#include <stdio.h>\n#include <usrsctp.h>\nint main(void)\n{\n",
-    );
-    for expression in expressions {
-        writeln!(
-            text,
-            "\tprintf(\"%llu\\n\", (unsigned long long)({expression}));"
-        )
-        .map_err(|error| error.to_string())?;
-    }
-    text.push_str("\treturn 0;\n}\n");
-    std::fs::write(&source, text).map_err(|error| error.to_string())?;
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let output = Command::new(&compiler)
-        .arg(&source)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .map_err(|error| format!("{compiler}: {error}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let printed = Command::new(&program)
-        .output()
-        .map_err(|error| error.to_string())?;
-    let lines = String::from_utf8_lossy(&printed.stdout).into_owned();
-    lines
-        .lines()
-        .map(|line| line.parse().map_err(|_| line.to_owned()))
-        .collect()
+    rpcrdma_proof::layout::by_c_compiler(&["usrsctp.h"], expressions)
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! After [`Connection::new`] an engine allocates nothing: counted over thousands of RPCs of each
 //! shape, between two engines on a fabric that allocates nothing either.
 
-mod counting;
 mod fabric;
 
 use bumpalo::Bump;
 use fabric::{Fabric, SPANS};
 use rpcrdma_engine::{Call, Connection, Event, Io, Part, Reply, Setup, Side, Span};
+use rpcrdma_proof::counting::{self, Counting};
 use rpcrdma_wire::rpc::{emit_call, emit_reply};
 use rpcrdma_wire::{Version, Xid};
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;

@@ -97,11 +97,12 @@ impl Mailbox {
         }
     }
 
-    fn take(&self) -> VecDeque<Packet> {
+    /// What has come, for an empty list that takes its place.
+    fn take(&self, packets: &mut VecDeque<Packet>) {
         if self.rung.swap(false, Ordering::AcqRel) {
             self.bell.hush();
         }
-        std::mem::take(&mut lock(&self.packets))
+        std::mem::swap(packets, &mut lock(&self.packets));
     }
 }
 
@@ -115,6 +116,8 @@ struct Addresses {
     last_port: u16,
     /// Ends of associations that are there.
     ends: Arc<AtomicUsize>,
+    /// Memory of chunks that have arrived, for others: so that what allocates is not this.
+    spare: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 /// A network. Clones are the same one.
@@ -183,6 +186,10 @@ impl Hub {
 
     fn ends(&self) -> Arc<AtomicUsize> {
         Arc::clone(&lock(&self.addresses).ends)
+    }
+
+    fn spare(&self) -> Arc<Mutex<Vec<Vec<u8>>>> {
+        Arc::clone(&lock(&self.addresses).spare)
     }
 
     /// Who hears a peer at an address: of several, always the same one for the same peer.

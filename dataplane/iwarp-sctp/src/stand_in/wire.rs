@@ -1,13 +1,14 @@
 //! One SCTP endpoint of the stand-in.
 
-use super::{Hub, Mailbox, Manner, Packet};
+use super::{Hub, Mailbox, Manner, Packet, lock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rpcrdma_sctp::{AssociationId, Error, Event, Llp, Reason, Refused};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 #[derive(Debug)]
@@ -40,14 +41,19 @@ pub struct Wire {
     random: Option<StdRng>,
     /// Of this side's own doing, to be told in the next turn.
     late: Vec<(AssociationId, Reason)>,
+    /// What is being delivered.
+    packets: VecDeque<Packet>,
     /// Of the whole network.
     ends: Arc<AtomicUsize>,
+    spare: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Wire {
     pub(super) fn new(hub: Hub, mailbox: Arc<Mailbox>, manner: Manner) -> Wire {
         Wire {
+            packets: VecDeque::new(),
             ends: hub.ends(),
+            spare: hub.spare(),
             hub,
             mailbox,
             manner,
@@ -132,6 +138,7 @@ impl Wire {
                     unordered: true,
                     octets: &octets,
                 });
+                lock(&self.spare).push(octets);
             }
             Packet::Sack { to, chunks } => self.acknowledge(to, chunks, events),
             Packet::Abort { to, reason } => self.over(to, reason, events),
@@ -258,11 +265,10 @@ impl Wire {
         self.late.push((id, here));
     }
 
-    /// What has come, mixed up where that is the manner: chunks that no other packet is between.
-    fn incoming(&mut self) -> Vec<Packet> {
-        let mut packets: Vec<Packet> = self.mailbox.take().into();
+    /// Mixes up what has come where that is the manner: chunks that no other packet is between.
+    fn mix_up(&mut self, packets: &mut [Packet]) {
         let Some(random) = &mut self.random else {
-            return packets;
+            return;
         };
         let is_data = |packet: &Packet| matches!(packet, Packet::Data { .. });
         for run in packets.chunk_by_mut(|a, b| is_data(a) && is_data(b)) {
@@ -270,7 +276,6 @@ impl Wire {
                 run.swap(last, random.random_range(0..=last));
             }
         }
-        packets
     }
 }
 
@@ -308,6 +313,7 @@ impl Llp for Wire {
     ) -> Result<(), Refused> {
         let most = self.max_segment(association) as usize;
         let window = self.manner.window;
+        let spare = Arc::clone(&self.spare);
         let Some(State::Up {
             peer,
             theirs,
@@ -329,7 +335,9 @@ impl Llp for Wire {
             return Err(Refused::Full);
         }
         *out += 1;
-        let mut octets = vec![0; len];
+        let mut octets = lock(&spare).pop().unwrap_or_default();
+        octets.clear();
+        octets.resize(len, 0);
         fill(&mut octets);
         peer.put(Packet::Data {
             to: *theirs,
@@ -348,9 +356,13 @@ impl Llp for Wire {
         for (id, reason) in std::mem::take(&mut self.late) {
             self.over(id, reason, events);
         }
-        for packet in self.incoming() {
+        let mut packets = std::mem::take(&mut self.packets);
+        self.mailbox.take(&mut packets);
+        self.mix_up(packets.make_contiguous());
+        for packet in packets.drain(..) {
             self.deliver(packet, events);
         }
+        self.packets = packets;
     }
 
     fn flush(&mut self) {

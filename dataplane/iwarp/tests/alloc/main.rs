@@ -6,14 +6,16 @@
     reason = "what the tests count is small; the support is shared"
 )]
 
-mod counting;
 #[path = "../iwarp/support.rs"]
 mod support;
 
-use counting::allocations;
 use rpcrdma_fabric::{Access, WorkId};
 use rpcrdma_iwarp::{Busy, Event, Local, Lower, Ppid, SegmentBytes, Stag, StreamId};
+use rpcrdma_proof::counting::{Counting, allocations};
 use support::*;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 const MOST: usize = 64;
 const BYTES: usize = 600;

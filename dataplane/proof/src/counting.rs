@@ -9,7 +9,9 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-struct Counting;
+/// The system's allocator, counted: to be the `#[global_allocator]` of a test.
+#[derive(Debug)]
+pub struct Counting;
 
 // SAFETY: all it does with memory is what the system's allocator does.
 unsafe impl GlobalAlloc for Counting {
@@ -25,10 +27,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// Allocations of this thread so far.
-pub(crate) fn allocations() -> u64 {
+/// Allocations of this thread so far; none where [`Counting`] is not the global allocator.
+#[must_use]
+pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }

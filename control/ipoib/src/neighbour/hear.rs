@@ -55,7 +55,8 @@ impl Neighbours {
         let (ip, hardware) = (IpAddr::from(arp.sender_ip), arp.sender);
         self.check(now, ip, hardware, from)?;
         let ours = IpAddr::from(arp.target_ip) == self.station.ip;
-        match (arp.operation, ours) {
+        let answered = self.bounds.answers || arp.operation == Operation::Reply;
+        match (arp.operation, ours && answered) {
             (Operation::Request, true) if ip.is_unspecified() => {
                 if self.may_answer(now) {
                     self.answer_everybody(hardware);
@@ -90,7 +91,7 @@ impl Neighbours {
         if nobody && from == Some(self.station.hardware.gid) {
             return Err(Unheard::Own);
         }
-        if asked.target != own {
+        if asked.target != own || !self.bounds.answers {
             let hint = asked.hardware.filter(|_| !nobody);
             let hint = hint.ok_or(Unheard::NotAsked)?;
             return self.learn(now, ip, Event::Hinted(hint, true));

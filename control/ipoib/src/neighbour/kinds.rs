@@ -27,6 +27,9 @@ pub struct Station {
 pub struct Bounds {
     /// Neighbours at a time.
     pub neighbours: usize,
+    /// Questions for this station's address are answered here, by the way to who asked. Otherwise they only teach: somebody
+    /// else answers them, at the queue pair that they came from.
+    pub answers: bool,
     /// Questions to everybody.
     pub asked: Pace,
     /// Answers to anybody.
@@ -41,6 +44,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             neighbours: 256,
+            answers: true,
             asked: Pace {
                 per_second: 50,
                 burst: 100,

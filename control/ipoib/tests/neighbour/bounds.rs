@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 const SMALL: Bounds = Bounds {
     neighbours: 8,
+    answers: true,
     asked: Pace {
         per_second: 1,
         burst: 4,
@@ -113,6 +114,27 @@ fn answers_have_a_pace() {
     }
     assert_eq!(it.unheard().of(Unheard::TooManyQuestions), 6);
     assert_eq!(it.iter().count(), 4, "who is not answered is not kept");
+}
+
+/// Where somebody else answers, a stranger's question costs nothing here; a neighbour's still teaches.
+#[test]
+fn questions_that_others_answer_only_teach() {
+    let bounds = Bounds {
+        answers: false,
+        ..SMALL
+    };
+    let mut it = Neighbours::new(station(false, 1), bounds);
+    let question = arp(Operation::Request, Ipv4Addr::new(10, 9, 0, 2), hardware(2));
+    it.heard(Moment(0), &question, None);
+    assert_eq!((drain(&mut it).len(), it.iter().count()), (0, 0));
+    assert_eq!(it.unheard().of(Unheard::NotAsked), 1);
+    it.send(Moment(0), address(false, 2), vec![0]);
+    it.heard(Moment(0), &question, None);
+    let asked = drain(&mut it);
+    assert!(
+        matches!(asked[..], [Output::Everybody { .. }, Output::Path(_)]),
+        "{asked:?}"
+    );
 }
 
 /// A flood of addresses that never answer replaces none that did.

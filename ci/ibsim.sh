@@ -78,10 +78,14 @@ settled_times() { grep -cE 'SUBNET UP|Entering STANDBY state' "$ACCEPT_LOGS/open
 settled_again() { [ "$(settled_times "$1")" -gt "$2" ]; }
 is_master() { [ "$(grep -oE 'SUBNET UP|Entering STANDBY state' "$ACCEPT_LOGS/opensm.$1" | tail -n 1)" = 'SUBNET UP' ]; }
 
-# manager_kill NODE: without a word.
-manager_kill() {
-    kill -KILL "${MANAGER[$1]}"
-    wait "${MANAGER[$1]}" 2>/dev/null || true
+# manager_kill NODE: it ends without a word. manager_end NODE: it takes its leave, of the simulator too.
+manager_kill() { manager_signal KILL "$1"; }
+manager_end() { manager_signal TERM "$1"; }
+
+manager_signal() {
+    kill "-$1" "${MANAGER[$2]}"
+    await "$ANSWER_SECONDS" gone "${MANAGER[$2]}" || die "the subnet manager at $2 does not end"
+    wait "${MANAGER[$2]}" 2>/dev/null || true
 }
 
 # manager_pause NODE, manager_resume NODE: it answers nothing meanwhile.
@@ -152,9 +156,7 @@ is_nobody() { [[ $'\n'$(members "$1") != *$'\n'"$2 "* ]]; }
 exists() { at_node "$JUDGE" timeout "$ANSWER_SECONDS" saquery --mgid "$1" MCMR 2>>"$ACCEPT_LOGS/saquery" | grep -q MGID; }
 exists_not() { ! exists "$1"; }
 
-# subscriptions PORT-GID: the traps it is subscribed to; sorted.
+# subscriptions PORT-GID: the traps it is subscribed to, on one line; sorted.
 subscriptions() {
-    judge -I | awk -v port="$1" '
-        sub(/^[ \t]*SubscriberGID\.+/, "") { mine = $1 == port }
-        sub(/^[ \t]*trap_num\.+/, "") && mine { print $1 }' | sort -n
+    judge IIR "$1" | awk 'sub(/^[ \t]*trap_num\.+/, "") { print $1 }' | sort -n | paste -sd ' '
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! node [verify_ms=1000] [pause_ms=1000] [reply_ms=200] ...      times of `Timing`, where they are to be others
 //!
-//! link P_KEY v4|v6 [create|router]...    link 0
+//! link P_KEY v4|v6 [create|create=Q_KEY|router]...    link 0
 //! join LINK ADDRESS, leave LINK ADDRESS
 //! send LINK ADDRESS                      a datagram to a group: what became of it
 //! state                                  everything, as one line of JSON
@@ -25,6 +25,7 @@ use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{LinkId, Node};
 use rpcrdma_ipoib::packet::{Udp, emit_udp};
 use rpcrdma_ipoib::pkey::PKey;
+use rpcrdma_ipoib::qkey::QKey;
 use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings, Timing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seat::Seat;
@@ -176,17 +177,36 @@ fn obey(seat: &mut Seat, line: &str) -> Result<String> {
 }
 
 fn spec(key: &str, family: &str, kinds: &[&str]) -> Result<LinkSpec> {
-    let digits = key.strip_prefix("0x").context("P_Keys are hexadecimal")?;
-    Ok(LinkSpec {
-        p_key: PKey(u16::from_str_radix(digits, 16)?),
+    let mut spec = LinkSpec {
+        p_key: PKey(u16::try_from(hexadecimal(key)?)?),
         family: match family {
             "v4" => Family::V4,
             "v6" => Family::V6,
             _ => bail!("links are v4 or v6"),
         },
-        create: kinds.contains(&"create").then(Creation::default),
+        create: None,
         router: kinds.contains(&"router"),
-    })
+    };
+    for kind in kinds {
+        match kind.split_once('=') {
+            None if *kind == "create" => spec.create = Some(Creation::default()),
+            Some(("create", q_key)) => {
+                let q_key = QKey(hexadecimal(q_key)?);
+                spec.create = Some(Creation {
+                    q_key,
+                    ..Creation::default()
+                });
+            }
+            _ if *kind == "router" => {}
+            _ => bail!("there is no kind of link {kind}"),
+        }
+    }
+    Ok(spec)
+}
+
+fn hexadecimal(text: &str) -> Result<u32> {
+    let digits = text.strip_prefix("0x").context("keys are hexadecimal")?;
+    Ok(u32::from_str_radix(digits, 16)?)
 }
 
 /// The frame of a datagram to a group.

@@ -25,7 +25,7 @@ pub struct Link {
     pub sm_service_level: u8,
     /// Its GIDs by their index; all zero for one that is not there.
     pub gids: Vec<GidOctets>,
-    /// Its P_Key table, without the empty places.
+    /// Its P_Key table by index; 0 for an empty place, of which none are at the end.
     pub p_keys: Vec<u16>,
     /// Largest payload of a packet now, octets.
     pub mtu: u32,
@@ -57,9 +57,10 @@ pub enum LinkChange {
     SubnetManager,
     /// The subnet manager asks that everything be joined and subscribed to again (IBA 14.4.11).
     Reregister,
-    /// The P_Key table is another one.
+    /// The P_Key table is another one. Pairs stay at their place in it: one whose P_Key is elsewhere
+    /// now is of no use any more.
     PKeys,
-    /// The GID table is another one.
+    /// The GID table is another one. The same goes for pairs and the GIDs they send from.
     Gids,
     /// Its device is gone.
     Gone,

@@ -53,6 +53,15 @@ pub(crate) fn cut_wire(bed: &mut Bed) {
     verdict("up-heard", heard, "members are what they were");
 }
 
+/// The near interface gets another address.
+pub(crate) fn other_address(bed: &mut Bed) {
+    ask_for("address");
+    let told = bed.await_change("d0", LinkChange::Gids);
+    verdict("gids", told, "another address is another GID");
+    let heard = bed.fence(End::Far) && bed.fence(End::Near);
+    verdict("gids-heard", heard, "and those in use are what they were");
+}
+
 /// The near interface is taken down under the queue pair's feet, before it is told.
 pub(crate) fn pulled_interface(bed: &mut Bed) {
     let to = bed.to_all;

@@ -8,8 +8,9 @@
 //! The second two are addresses of the link, as `[fe80::1%2]:0`.
 //!
 //! Between them it wants the network changed: it says `do COMMAND` then, and goes on when a line
-//! comes back. With `down`, `up` it is the wire that is cut and mended; `unplug`, `plug` are the
-//! near interface itself; `remove` begins to take the near device away, and `removed` waits for it.
+//! comes back. With `down`, `up` it is the wire that is cut and mended; `address` gives the near
+//! interface another address; `unplug`, `plug` are that interface itself; `remove` begins to take
+//! the near device away, and `removed` waits for it.
 
 mod bed;
 mod faults;
@@ -42,6 +43,7 @@ fn main() {
     refusals(&mut bed);
     faults::silent_receivers(&mut bed);
     faults::cut_wire(&mut bed);
+    faults::other_address(&mut bed);
     faults::pulled_interface(&mut bed);
     faults::pairs_of_partitions(&mut bed);
     counts(&bed);

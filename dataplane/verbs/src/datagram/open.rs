@@ -216,10 +216,16 @@ fn p_key_at(device: &Device, link: u8, index: u16) -> Option<u16> {
     device::p_key(device.library(), device.context(), link, index)
 }
 
-/// Without the empty places.
 fn p_keys(device: &Device, link: u8, entries: u16) -> Vec<u16> {
-    let table = (0..entries).filter_map(|index| p_key_at(device, link, index));
-    table.filter(|p_key| p_key & 0x7FFF != 0).collect()
+    let table = (0..entries).map_while(|index| p_key_at(device, link, index));
+    to_the_last(table.collect())
+}
+
+/// A table up to its last place that is not empty.
+fn to_the_last(mut table: Vec<u16>) -> Vec<u16> {
+    let last = table.iter().rposition(|p_key| p_key & 0x7FFF != 0);
+    table.truncate(last.map_or(0, |last| last + 1));
+    table
 }
 
 fn p_key_index(device: &Device, link: u8, p_key: u16) -> Result<u16, Failure> {
@@ -241,6 +247,11 @@ mod tests {
     fn a_table_has_each_gid_at_its_index() {
         let table = by_index([(2, [2; 16]), (0, [1; 16])].into_iter());
         assert_eq!(table, [[1; 16], [0; 16], [2; 16]]);
+        assert_eq!(
+            to_the_last(vec![0xFFFF, 0, 0x8006, 0, 0x8000]),
+            [0xFFFF, 0, 0x8006]
+        );
+        assert_eq!(to_the_last(vec![0, 0]), []);
         assert_eq!(by_index([(u32::MAX, [2; 16])].into_iter()).len(), 256);
     }
 }

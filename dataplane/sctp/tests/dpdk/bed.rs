@@ -18,7 +18,10 @@ pub fn eal(directory: &Path, ports: &[String]) -> &'static Eal {
     let arguments = arguments.into_iter().map(str::to_owned);
     let ports = ports.iter().map(|port| format!("--vdev={port}"));
     let arguments: Vec<_> = arguments.chain(ports).collect();
-    Eal::start(&[0], &[], &arguments, hear).expect("EAL")
+    // It pins the thread that starts it, which may be wherever it was before.
+    let here = std::thread::available_parallelism().map_or(1, usize::from);
+    let here: Vec<usize> = (0..here).collect();
+    Eal::start(&here, &[], &arguments, hear).expect("EAL")
 }
 
 /// What DPDK leaves behind where root runs it.

@@ -5,6 +5,7 @@ pub mod backend;
 pub mod cli;
 pub mod command;
 pub mod decode;
+mod discover;
 pub mod dpdk;
 mod endpoint;
 pub mod export;

@@ -37,13 +37,13 @@ pub(crate) enum News {
 pub(crate) struct Driver {
     node: Node,
     clock: Clock,
-    subnet: Box<dyn Subnet>,
+    subnet: Box<dyn Subnet + Send>,
     /// `None`: groups are joined, and nothing is sent or received.
-    pairs: Option<Box<dyn Pairs>>,
+    pairs: Option<Box<dyn Pairs + Send>>,
     device: Option<String>,
     number: u8,
     /// By link.
-    open: Vec<Option<Box<dyn Datagrams>>>,
+    open: Vec<Option<Box<dyn Datagrams + Send>>>,
     frame: Vec<u8>,
     unsent: u64,
 }
@@ -52,8 +52,8 @@ impl Driver {
     pub(crate) fn new(
         node: Node,
         clock: Clock,
-        subnet: Box<dyn Subnet>,
-        pairs: Option<Box<dyn Pairs>>,
+        subnet: Box<dyn Subnet + Send>,
+        pairs: Option<Box<dyn Pairs + Send>>,
         (device, number): (Option<String>, u8),
     ) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Driver {
     }
 
     /// The queue pair of a link.
-    pub(crate) fn pair(&self, link: LinkId) -> Option<&dyn Datagrams> {
+    pub(crate) fn pair(&self, link: LinkId) -> Option<&(dyn Datagrams + Send)> {
         self.open.get(usize::from(link.0))?.as_deref()
     }
 

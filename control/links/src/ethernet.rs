@@ -66,14 +66,14 @@ pub(crate) struct EthernetCounts {
 
 /// A link, and its queue pair.
 pub(crate) struct Ethernet {
-    pair: Box<dyn Memberships>,
+    pair: Box<dyn Memberships + Send>,
     groups: BTreeMap<IpAddr, Group>,
     frame: Vec<u8>,
     counts: EthernetCounts,
 }
 
 impl Ethernet {
-    pub(crate) fn new(pair: Box<dyn Memberships>) -> Self {
+    pub(crate) fn new(pair: Box<dyn Memberships + Send>) -> Self {
         Self {
             pair,
             groups: BTreeMap::new(),

@@ -13,11 +13,10 @@ use rpcrdma_memory::{LinkSettings, MemoryFabric};
 use rpcrdma_umad::{
     Arrived, Class, Event, Facts, Fault, PortMtu, PortState, Reply, Source, Subnet, Target,
 };
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What waits for a port at most: reports beyond are lost, as they may be.
 const EVENTS: usize = 1024;
@@ -28,7 +27,7 @@ const SM: Lid = Lid(0xBFFF);
 pub(crate) struct MemorySubnet {
     fabric: MemoryFabric,
     p_keys: Vec<PKey>,
-    shared: Rc<RefCell<Shared>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
 struct Shared {
@@ -40,13 +39,13 @@ struct Shared {
 /// What waits for a port.
 struct Line {
     events: VecDeque<Event>,
-    bell: Rc<Bell>,
+    bell: Arc<Bell>,
 }
 
 /// The way of one port to the administrator.
 pub(crate) struct MemoryPort {
-    shared: Rc<RefCell<Shared>>,
-    bell: Rc<Bell>,
+    shared: Arc<Mutex<Shared>>,
+    bell: Arc<Bell>,
     facts: Facts,
 }
 
@@ -62,7 +61,7 @@ impl MemorySubnet {
         Self {
             fabric: MemoryFabric::new(),
             p_keys,
-            shared: Rc::new(RefCell::new(Shared {
+            shared: Arc::new(Mutex::new(Shared {
                 sa,
                 ports: BTreeMap::new(),
             })),
@@ -87,8 +86,8 @@ impl MemorySubnet {
             .map_err(|failure| io::Error::other(failure.to_string()))?;
         let gid = Gid(link.gids.first().copied().unwrap_or_default());
         let lid = Lid(link.lid);
-        let bell = Rc::new(Bell::new()?);
-        let mut shared = self.shared.borrow_mut();
+        let bell = Arc::new(Bell::new()?);
+        let mut shared = lock(&self.shared);
         shared.sa.add_port(SubnetPort {
             gid,
             lid,
@@ -97,18 +96,23 @@ impl MemorySubnet {
         let facts = facts(gid, lid, self.p_keys.clone());
         let line = Line {
             events: VecDeque::from([Event::Facts(Box::new(facts.clone()))]),
-            bell: Rc::clone(&bell),
+            bell: Arc::clone(&bell),
         };
         bell.ring();
         shared.ports.insert(lid, line);
         drop(shared);
         let port = MemoryPort {
-            shared: Rc::clone(&self.shared),
+            shared: Arc::clone(&self.shared),
             bell,
             facts,
         };
         Ok((port, fabric))
     }
+}
+
+/// Whoever held it and panicked left nothing half done that matters to others.
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The prefix of subnets that were given none (IBA 4.1.1).
@@ -161,7 +165,7 @@ impl Subnet for MemoryPort {
             // Nobody is there: silence.
             return Ok(());
         }
-        let mut shared = self.shared.borrow_mut();
+        let mut shared = lock(&self.shared);
         if let Some(answer) = shared.sa.answer(self.facts.lid, mad) {
             shared.put(self.facts.lid, answer);
         }
@@ -173,14 +177,14 @@ impl Subnet for MemoryPort {
 
     fn take(&mut self) -> Option<Event> {
         self.bell.hush();
-        let mut shared = self.shared.borrow_mut();
+        let mut shared = lock(&self.shared);
         let line = shared.ports.get_mut(&self.facts.lid)?;
         line.events.pop_front()
     }
 
     fn ask_facts(&mut self) {
         let facts = Event::Facts(Box::new(self.facts.clone()));
-        let mut shared = self.shared.borrow_mut();
+        let mut shared = lock(&self.shared);
         if let Some(line) = shared.ports.get_mut(&self.facts.lid) {
             line.events.push_back(facts);
             line.bell.ring();
@@ -200,7 +204,7 @@ impl AsFd for MemoryPort {
 
 impl Drop for MemoryPort {
     fn drop(&mut self) {
-        let mut shared = self.shared.borrow_mut();
+        let mut shared = lock(&self.shared);
         shared.sa.remove_port(self.facts.lid);
         shared.ports.remove(&self.facts.lid);
     }

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 /// A fabric that makes UD queue pairs, and tells what becomes of its devices.
 pub(crate) trait Pairs {
     /// Makes one.
-    fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams>, Failure>;
+    fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams + Send>, Failure>;
 
     /// What has changed of a link since, oldest first.
     fn change(&mut self) -> Option<(LinkName, LinkChange)>;
@@ -21,7 +21,7 @@ pub(crate) trait Pairs {
 }
 
 impl<F: Fabric + DatagramFabric> Pairs for F {
-    fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams>, Failure> {
+    fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams + Send>, Failure> {
         Ok(Box::new(self.open_pair(wanted)?))
     }
 

@@ -78,7 +78,7 @@ impl Links {
             Subnet::Ethernet => self.add_port(Ground::Ethernet(Box::new(ethernet(plan)?))),
             Subnet::Memory => {
                 let (way, fabric) = memory.add_port().map_err(|it| it.to_string())?;
-                let pairs: Box<dyn Pairs> = Box::new(fabric);
+                let pairs: Box<dyn Pairs + Send> = Box::new(fabric);
                 let node = self.node(std::slice::from_ref(plan));
                 let driver = Driver::new(node, self.clock, Box::new(way), Some(pairs), (None, 1));
                 self.add_port(Ground::Node(Box::new(driver)))
@@ -116,7 +116,7 @@ impl Links {
         let name = PortName::new(device, *port).ok_or("there is no device of this name")?;
         let settings = rpcrdma_umad::Settings::default();
         let way = Umad::open(&name, settings).map_err(|absent| absent.to_string())?;
-        let pairs: Option<Box<dyn Pairs>> = match plan.datagrams {
+        let pairs: Option<Box<dyn Pairs + Send>> = match plan.datagrams {
             true => Some(Box::new(verbs()?)),
             false => None,
         };

@@ -34,6 +34,9 @@ pub struct Document {
     /// What came of configurations that were read again.
     #[serde(default)]
     pub reloads: Reloads,
+    /// Its IPoIB links.
+    #[serde(default)]
+    pub links: Vec<Link>,
     /// Its lcores.
     pub lcores: Vec<Lcore>,
     /// The last headers it refused, oldest first; at most [`REFUSED_HEADERS`].
@@ -102,6 +105,97 @@ impl Device {
             state: DeviceState::of(device),
         }
     }
+}
+
+/// An IPoIB link, and discovery on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The device and its port, or `memory`.
+    pub port: String,
+    /// Its partition.
+    pub p_key: u16,
+    /// Each IP of it.
+    pub ips: Vec<LinkIp>,
+    /// Its own addresses in use.
+    pub addresses: Vec<String>,
+    /// Where its DHCP client is: `bound`, `selecting`, ...
+    pub dhcp: Option<String>,
+    /// Memberships of the port in groups.
+    pub memberships: u32,
+    /// Groups that the port's queue pairs are attached to.
+    pub attached_groups: u32,
+    /// Operations on the port that failed.
+    pub failures: Vec<LinkFailure>,
+    /// Datagrams that were not sent, by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Management datagrams and words of the device that were not taken, by reason.
+    pub ignored: BTreeMap<String, u64>,
+    /// Groups that are known.
+    pub groups: Vec<LinkGroup>,
+    /// Queries that came, by what became of them.
+    pub answers: BTreeMap<String, u64>,
+    /// What backs seek on it.
+    pub sought: Vec<Sought>,
+}
+
+/// One IP of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkIp {
+    /// 4 or 6.
+    pub version: u8,
+    /// `down`, `joining`, `up` or `degraded`.
+    pub state: String,
+    /// Why it is not up, or what last troubled it.
+    pub error: Option<String>,
+    /// The longest IP packet.
+    pub mtu: u16,
+    /// Frames that came, by what they were.
+    pub frames: BTreeMap<String, u64>,
+}
+
+/// How often an operation on a port failed for a cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkFailure {
+    /// What was tried.
+    pub operation: String,
+    /// Why it failed.
+    pub cause: String,
+    /// So often.
+    pub count: u64,
+}
+
+/// A multicast group of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkGroup {
+    /// Its MGID; on Ethernet its IP address.
+    pub group: String,
+    /// Its LID; 0 where it has none.
+    pub mlid: u16,
+    /// As what it is joined; empty where it is not.
+    pub joined: String,
+    /// What is sent to it comes here.
+    pub attached: bool,
+}
+
+/// An upstream that is sought.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sought {
+    /// The back.
+    pub back: String,
+    /// The group that is asked.
+    pub group: String,
+    /// Who has answered.
+    pub known: Vec<String>,
+    /// Queries.
+    pub asked: u64,
+    /// Answers.
+    pub heard: u64,
+    /// Times that another place came into use.
+    pub moved: u64,
+    /// Datagrams that were no answers.
+    pub unheard: u64,
 }
 
 /// How a device is.

@@ -1,7 +1,7 @@
 //! The document, for people.
 
 use super::document::{
-    Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Role, State,
+    Clamp, Connection, Device, DeviceState, Document, Lcore, Link, Listener, Role, State,
 };
 use crate::table::table;
 use std::fmt;
@@ -35,6 +35,7 @@ impl fmt::Display for Document {
         if !self.reloads.restart.is_empty() {
             writeln!(f, "takes a restart: {}", self.reloads.restart.join("; "))?;
         }
+        links(f, &self.links)?;
         lcores(f, &self.lcores)?;
         connections(f, &self.lcores)?;
         if !self.refused.is_empty() {
@@ -63,6 +64,56 @@ fn listeners(f: &mut fmt::Formatter<'_>, listeners: &[Listener]) -> fmt::Result 
         ]);
     }
     writeln!(f, "{table}")
+}
+
+fn links(f: &mut fmt::Formatter<'_>, links: &[Link]) -> fmt::Result {
+    if links.is_empty() {
+        return Ok(());
+    }
+    let headings = [
+        "link",
+        "port",
+        "P_Key",
+        "state",
+        ">groups",
+        ">failures",
+        ">drops",
+        "addresses",
+        "found",
+    ];
+    let mut table = table(&headings);
+    for link in links {
+        let states = link
+            .ips
+            .iter()
+            .map(|ip| format!("v{} {}", ip.version, ip.state));
+        let failures: u64 = link.failures.iter().map(|it| it.count).sum();
+        let found = link.sought.iter().flat_map(|it| it.known.clone());
+        table.add_row([
+            link.name.clone(),
+            link.port.clone(),
+            format!("{:#06x}", link.p_key),
+            states.collect::<Vec<_>>().join(", "),
+            link.groups
+                .iter()
+                .filter(|it| !it.joined.is_empty())
+                .count()
+                .to_string(),
+            failures.to_string(),
+            link.drops.values().sum::<u64>().to_string(),
+            link.addresses.join(", "),
+            found.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    writeln!(f, "{table}")?;
+    for link in links {
+        for ip in &link.ips {
+            if let Some(error) = &ip.error {
+                writeln!(f, "link {}, IPv{}: {error}", link.name, ip.version)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {

@@ -61,6 +61,7 @@ fn document() -> Document {
             last_refusal: Some("a.toml:3:1: x = 4: unknown key; remove it".into()),
             restart: vec!["runtime.lcores".into(), "metrics".into()],
         },
+        links: vec![link()],
         lcores: vec![lcore],
         refused: vec![RefusedHeader::new(
             1,
@@ -69,6 +70,45 @@ fn document() -> Document {
             300,
             &[0, 0xab],
         )],
+    }
+}
+
+fn link() -> Link {
+    Link {
+        name: "ib0".into(),
+        port: "mlx5_0/1".into(),
+        p_key: 0x8006,
+        ips: vec![LinkIp {
+            version: 4,
+            state: "joining".into(),
+            error: Some("the partition has no broadcast group".into()),
+            ..LinkIp::default()
+        }],
+        addresses: vec!["10.6.0.5".into()],
+        failures: vec![LinkFailure {
+            operation: "query".into(),
+            cause: "no_record".into(),
+            count: 3,
+        }],
+        sought: vec![Sought {
+            back: "clients".into(),
+            known: vec!["10.6.0.9:20049".into()],
+            ..Sought::default()
+        }],
+        ..Link::default()
+    }
+}
+
+#[test]
+fn links_are_shown_with_what_keeps_them_down() {
+    let text = document().to_string();
+    for expected in [
+        "0x8006",
+        "v4 joining",
+        "10.6.0.9:20049",
+        "link ib0, IPv4: the partition has no broadcast group",
+    ] {
+        assert!(text.contains(expected), "{text}");
     }
 }
 

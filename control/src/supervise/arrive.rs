@@ -249,8 +249,8 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     /// There will be no connection.
-    pub(super) fn rejected(&mut self, connection: ConnectionId, reason: &str) {
-        if self.lost_way(connection, reason) {
+    pub(super) fn rejected(&mut self, connection: ConnectionId, reason: &str, now: Instant) {
+        if self.lost_way(connection, reason, now) {
             return;
         }
         if let Some(seated) = self.sessions.by_connection(connection) {

@@ -3,6 +3,7 @@
 use super::seated::{Coming, NoSeat, Owner, Seated, roomiest};
 use super::ways::Client;
 use super::{Supervisor, setup};
+use rpcrdma_config::plan::Upstream;
 use rpcrdma_engine::{CloseReason, Connection, Side};
 use rpcrdma_fabric::connect::{ConnectionId, Fabric};
 use rpcrdma_lcore::{Ending, SeatOrder, Session};
@@ -22,7 +23,7 @@ impl<F: Fabric> Supervisor<F> {
         while self.may_dial()
             && let Some(accepted) = self.doors.tcp.as_mut().and_then(|doors| doors.accept(now))
         {
-            self.look_for_way(Client::of(accepted));
+            self.look_for_way(Client::of(accepted), now);
         }
     }
 
@@ -37,6 +38,7 @@ impl<F: Fabric> Supervisor<F> {
         &mut self,
         connection: ConnectionId,
         client: Client,
+        found: String,
         now: Instant,
     ) -> Result<(), &'static str> {
         let owner = Owner::Back(client.back);
@@ -48,7 +50,11 @@ impl<F: Fabric> Supervisor<F> {
         let (core, endpoint) = taken.inspect_err(|_| self.fabric.abandon(connection))?;
         let grant = self.grant(core, owner)?;
         let back = &self.plan.backs[client.back];
-        let upstream = back.upstream.to_string();
+        // A name may have several addresses, which are one party; those that answer are not.
+        let upstream = match &back.upstream {
+            Upstream::Discover(_) => found,
+            named => named.to_string(),
+        };
         let mut engine = setup::engine(&back.transport, grant.credits, Side::Client);
         if self.remembered.is_version_one(&upstream, now) {
             engine.version_max = Version::One;

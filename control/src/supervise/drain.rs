@@ -127,7 +127,8 @@ impl<F: Fabric> Supervisor<F> {
         }
         let over = self.ending.stage == Stage::Closing
             && self.cores.iter().all(|core| core.running.is_over());
-        Ok(over)
+        let left = self.discovery.as_mut().is_none_or(|it| it.close(now));
+        Ok(over && left)
     }
 
     /// An lcore that ended on its own is the end of the appliance: its clients come back to a

@@ -34,6 +34,7 @@ mod dial;
 mod drain;
 mod grants;
 mod inline;
+mod links;
 mod placement;
 mod policy;
 mod refused;
@@ -50,6 +51,7 @@ pub use board::Board;
 pub use reread::Reread;
 
 use crate::backend::{Connector, Limits as ConnectorLimits};
+use crate::discover::Discovery;
 use crate::export::Export;
 use crate::listen::Listeners;
 use crate::logging::Complaints;
@@ -102,6 +104,8 @@ pub struct Supervisor<F: Fabric> {
     connector: Connector,
     errands: Errands,
     export: Option<Export>,
+    /// IPoIB links, where there are any.
+    discovery: Option<Discovery>,
     surveyor: Surveyor,
     reloading: Reloading,
     ending: Ending,
@@ -164,6 +168,7 @@ impl<F: Fabric> Supervisor<F> {
             warn!("{warning}");
         }
         let doors = Doors::open(&plan, &mut fabric)?;
+        let discovery = Discovery::start(&plan, Instant::now())?;
         let ground = Ground {
             devices,
             clamps,
@@ -184,6 +189,7 @@ impl<F: Fabric> Supervisor<F> {
             connector: Connector::new(BACKEND_CONNECTS)?,
             errands: Errands::default(),
             export,
+            discovery,
             surveyor,
             reloading: Reloading::new(Made {
                 asked,
@@ -249,7 +255,8 @@ impl<F: Fabric> Supervisor<F> {
             self.take_notices(now);
             self.take_fabric_events(now);
             self.take_backends(now);
-            self.take_ways();
+            self.take_links(now);
+            self.take_ways(now);
             self.take_clients(now);
             self.give_up_negotiations(now);
             self.take_resizing(now);
@@ -282,6 +289,7 @@ impl<F: Fabric> Supervisor<F> {
             self.reloading.deadline(),
             self.revival.deadline().filter(|_| !self.ending.has_begun()),
             self.doors.tcp.as_ref().and_then(Listeners::deadline),
+            self.discovery.as_ref().and_then(Discovery::deadline),
         ];
         let now = Instant::now();
         let left = |deadline: Instant| deadline.saturating_duration_since(now);
@@ -298,6 +306,8 @@ impl<F: Fabric> Supervisor<F> {
         // What cannot be taken now is no reason to wake up either.
         let fabric = self.fabric.descriptor().filter(|_| self.has_room());
         watched.extend(fabric.map(|fabric| PollFd::from_borrowed_fd(fabric, PollFlags::IN)));
+        let links = self.discovery.iter().flat_map(Discovery::descriptors);
+        watched.extend(links.map(|link| PollFd::from_borrowed_fd(link, PollFlags::IN)));
         let signals = signals.into_iter().flat_map(Signals::descriptors);
         watched.extend(signals.map(|signal| PollFd::from_borrowed_fd(signal, PollFlags::IN)));
         // Clients that could not be taken now are no reason to wake up.
@@ -366,7 +376,7 @@ impl<F: Fabric> Supervisor<F> {
                     connection,
                     private_data,
                 } => self.established(connection, &private_data, now),
-                Event::Rejected { connection, reason } => self.rejected(connection, &reason),
+                Event::Rejected { connection, reason } => self.rejected(connection, &reason, now),
                 // Its lcore says so too, with more to say.
                 Event::Disconnected { .. } => {}
                 Event::Device {
@@ -416,6 +426,9 @@ impl<F: Fabric> Supervisor<F> {
             .suspect(&seated.party, connection.suspects(), now);
         self.learn_version(&seated, ending, connection, now);
         self.cores[seated.core].grants.give_back(seated.grant);
+        if let seated::Owner::Back(back) = seated.owner {
+            self.upstream_ended(back, &seated.party, ending, now);
+        }
         debug!("connection {}: closed: {ending:?}", number.0);
     }
 }

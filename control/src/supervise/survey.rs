@@ -3,13 +3,14 @@
 use super::arrive::Doors;
 use super::board::Board;
 use super::cores::Core;
+use super::links;
 use super::refused::Wrongs;
 use super::seated::{Owner, Sessions};
 use crate::export::Export;
 use crate::metrics::{Family, Kind, Value};
 use crate::status::{
-    Clamp, Connection, Device, DeviceState, Document, Lcore, Listener, Memory, REFUSED_HEADERS,
-    RefusedHeader, Reloads, Role, State,
+    Clamp, Connection, Device, DeviceState, Document, Lcore, Link, Listener, Memory,
+    REFUSED_HEADERS, RefusedHeader, Reloads, Role, State,
 };
 use rpcrdma_config::Plan;
 use rpcrdma_fabric::connect::{self, DeviceChange, Fabric};
@@ -40,6 +41,7 @@ pub(super) struct Surveyor {
     clamps: Vec<Clamp>,
     warnings: Vec<String>,
     reloads: Reloads,
+    links: Vec<Link>,
 }
 
 /// What is known of the fabric that a plan runs on.
@@ -73,6 +75,7 @@ impl Surveyor {
             clamps: ground.clamps,
             warnings: ground.warnings,
             reloads: Reloads::default(),
+            links: Vec::new(),
         }
     }
 
@@ -105,6 +108,11 @@ impl Surveyor {
     /// The configuration was read again.
     pub(super) fn reloaded(&mut self, reloads: Reloads) {
         self.reloads = reloads;
+    }
+
+    /// The links, as they were looked at last.
+    pub(super) fn links_are(&mut self, links: Vec<Link>) {
+        self.links = links;
     }
 
     /// There is less that can be had of the devices in use now.
@@ -193,6 +201,7 @@ impl Surveyor {
             .tell(lcores.iter().flat_map(|lcore| &lcore.port_rejects));
         let mut families = families(&lcores, self.said.iter().flatten());
         families.push(reloads(&self.reloads));
+        families.extend(links::families(&self.links));
         let document = Document {
             version: crate::version::VERSION.to_owned(),
             process: std::process::id(),
@@ -203,6 +212,7 @@ impl Surveyor {
             clamps: self.clamps.clone(),
             warnings: self.warnings.clone(),
             reloads: self.reloads.clone(),
+            links: self.links.clone(),
             lcores,
             refused,
         };

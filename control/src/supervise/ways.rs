@@ -49,7 +49,9 @@ impl Client {
 #[derive(Debug)]
 struct Waiting {
     client: Client,
-    /// Addresses of the upstream that were not tried yet.
+    /// The address that is being tried.
+    address: String,
+    /// Those that were not tried yet.
     addresses: VecDeque<String>,
 }
 
@@ -88,17 +90,21 @@ impl AsFd for Ways {
 
 impl<F: Fabric> Supervisor<F> {
     /// A client has come.
-    pub(super) fn look_for_way(&mut self, client: Client) {
+    pub(super) fn look_for_way(&mut self, client: Client, now: Instant) {
         let (host, port) = match &self.plan.backs[client.back].upstream {
-            Upstream::Memory(name) => return self.try_all(client, [name.clone()]),
+            Upstream::Memory(name) => return self.try_all(client, [name.clone()], now),
             Upstream::Host { host, port } => (host, *port),
             Upstream::Discover(_) => {
-                return self.turn_away(&client, "nobody has answered in its group");
+                let discovery = self.discovery.as_mut();
+                return match discovery.and_then(|it| it.choose(client.back)) {
+                    Some(found) => self.try_all(client, [found.to_string()], now),
+                    None => self.turn_away(&client, "nobody has answered in its group yet"),
+                };
             }
         };
         if let Ok(ip) = host.parse::<IpAddr>() {
             let address = SocketAddr::new(ip, port).to_string();
-            return self.try_all(client, [address]);
+            return self.try_all(client, [address], now);
         }
         let ways = &mut self.ways;
         ways.next = ways.next.wrapping_add(1);
@@ -111,22 +117,35 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     /// Has the fabric look for the first of these addresses that there is a way to.
-    fn try_all(&mut self, client: Client, addresses: impl IntoIterator<Item = String>) {
+    fn try_all(
+        &mut self,
+        client: Client,
+        addresses: impl IntoIterator<Item = String>,
+        now: Instant,
+    ) {
         let addresses = addresses.into_iter().collect();
-        let waiting = Waiting { client, addresses };
-        self.try_next(waiting, "its upstream's name has no address");
+        let waiting = Waiting {
+            client,
+            address: String::new(),
+            addresses,
+        };
+        self.try_next(waiting, "its upstream's name has no address", now);
     }
 
     /// Has the fabric look for the next address. `reason` is why the last one did not do.
-    fn try_next(&mut self, mut waiting: Waiting, reason: &str) {
+    fn try_next(&mut self, mut waiting: Waiting, reason: &str, now: Instant) {
         let Some(address) = waiting.addresses.pop_front() else {
             return self.turn_away(&waiting.client, reason);
         };
-        match self.fabric.resolve(&address) {
+        waiting.address = address;
+        match self.fabric.resolve(&waiting.address) {
             Ok(connection) => {
                 self.ways.resolving.insert(connection, waiting);
             }
-            Err(error) => self.try_next(waiting, &error.to_string()),
+            Err(error) => {
+                self.found_in_vain(waiting.client.back, &waiting.address, now);
+                self.try_next(waiting, &error.to_string(), now);
+            }
         }
     }
 
@@ -138,11 +157,16 @@ impl<F: Fabric> Supervisor<F> {
 
     /// The way is found.
     pub(super) fn resolved(&mut self, connection: ConnectionId, now: Instant) {
-        let Some(Waiting { client, .. }) = self.ways.resolving.remove(&connection) else {
+        let Some(Waiting {
+            client,
+            address: found,
+            ..
+        }) = self.ways.resolving.remove(&connection)
+        else {
             return self.fabric.abandon(connection);
         };
         let (back, address) = (client.back, client.address);
-        if let Err(reason) = self.seat_client(connection, client, now) {
+        if let Err(reason) = self.seat_client(connection, client, found, now) {
             let name = &self.plan.backs[back].name;
             self.complaints
                 .say(format_args!("back {name}: client {address}: {reason}"));
@@ -150,21 +174,28 @@ impl<F: Fabric> Supervisor<F> {
     }
 
     /// There is no way for this connection; false when it was none that looked for one.
-    pub(super) fn lost_way(&mut self, connection: ConnectionId, reason: &str) -> bool {
-        let waiting = self.ways.resolving.remove(&connection);
-        waiting
-            .map(|waiting| self.try_next(waiting, reason))
-            .is_some()
+    pub(super) fn lost_way(
+        &mut self,
+        connection: ConnectionId,
+        reason: &str,
+        now: Instant,
+    ) -> bool {
+        let Some(waiting) = self.ways.resolving.remove(&connection) else {
+            return false;
+        };
+        self.found_in_vain(waiting.client.back, &waiting.address, now);
+        self.try_next(waiting, reason, now);
+        true
     }
 
     /// Goes on with the clients whose upstream's name was resolved, and forgets those that left.
-    pub(super) fn take_ways(&mut self) {
+    pub(super) fn take_ways(&mut self, now: Instant) {
         while let Some((ticket, found)) = self.ways.resolver.take() {
             match (self.ways.naming.remove(&ticket), found) {
                 // It left while it waited.
                 (None, _) => {}
                 (Some(client), Ok(found)) => {
-                    self.try_all(client, found.iter().map(SocketAddr::to_string));
+                    self.try_all(client, found.iter().map(SocketAddr::to_string), now);
                 }
                 (Some(client), Err(error)) => {
                     let reason = format!("its upstream's name has no address: {error}");

@@ -5,7 +5,7 @@
 //! section 10), datagrams were sent lately (send-only, link section 9). *Held* is what the SA has answered to. *Doubted* is
 //! what it may hold without our knowing: a join or leave on its way, everything after a change of the subnet manager. What
 //! was joined adds up at the SA, so exactly what is held and not wanted is left, and what is doubted and not wanted is left
-//! kind by kind, since one wrong kind makes a leave fail as a whole.
+//! kind by kind (also what could stay if it were sure), since one wrong kind makes a leave fail as a whole.
 //!
 //! **One thing at a time.** [`Group::next_step`] looks at both and names one step; until that is over nothing else goes on.
 //! There is no list of things to do which could become wrong: after every change the difference is looked at anew. So a
@@ -138,6 +138,10 @@ pub struct Group {
     pub proven: bool,
     /// What is being left was held for certain: a refusal is news.
     pub certain: bool,
+    /// A leave was sent since all kinds of membership were made sure.
+    pub left: bool,
+    /// No late duplicate of a join or leave can come any more from then on.
+    pub quiet: Moment,
     /// Words of the device that will come about a queue pair that is no more.
     pub stale: u8,
     /// The queue pair is attached, with this MLID.
@@ -177,6 +181,8 @@ impl Group {
             dirty: false,
             proven: false,
             certain: false,
+            left: false,
+            quiet: now,
             stale: 0,
             attached: None,
             announced: false,
@@ -267,7 +273,7 @@ impl Group {
         if !surplus.is_none() {
             return Some(Step::Leave(surplus));
         }
-        let doubted = self.doubt.without(allowed);
+        let doubted = self.doubt.without(self.needed(around));
         (!doubted.is_none()).then(|| Step::Leave(doubted.first()))
     }
 

@@ -273,3 +273,6 @@ impl<P> Transactions<P> {
         self.lanes.values().map(VecDeque::len).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@
 //! - With its last full member a created group goes, and its other members with it; a preconfigured one stays.
 //! - Reports of creation (66) and deletion (67) are also made of preconfigured groups, for the first and the last member.
 //! - Groups of partitions that a port is not in do not exist for it.
+//! - A port's own record is shown to it without its kinds of membership, unless [`SmallSa::tell_kinds`] says so.
 //! - [`SmallSa::forget`] is a restart: memberships, subscriptions and created groups are gone, and nobody is told.
 //!
 //! Ports, groups and subscriptions are bounded by [`Capacity`]; what is beyond is refused as without resources.
@@ -72,6 +73,7 @@ pub struct SmallSa {
     gid: Gid,
     capacity: Capacity,
     send_only_full: bool,
+    trusting: bool,
     partitions: Vec<Partition>,
     ports: BTreeMap<Lid, SubnetPort>,
     groups: BTreeMap<Gid, GroupRecord>,
@@ -90,6 +92,7 @@ impl SmallSa {
             gid,
             capacity,
             send_only_full: false,
+            trusting: false,
             partitions: Vec::new(),
             ports: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -109,6 +112,11 @@ impl SmallSa {
     /// Says that it offers SendOnlyFullMember joins, or no longer.
     pub const fn offer_send_only_full(&mut self, offer: bool) {
         self.send_only_full = offer;
+    }
+
+    /// Tells ports as what they are members, or no longer: a real one tells that only to who shows its SM_Key.
+    pub const fn tell_kinds(&mut self, trusting: bool) {
+        self.trusting = trusting;
     }
 
     /// A port comes into the subnet, or is another one at its LID.

@@ -79,6 +79,12 @@ impl Node {
     }
 
     fn group_outcome(&mut self, now: Moment, key: Key, outcome: &Outcome, tries: u8) {
+        let linger = self.linger(now);
+        self.change(now, key, |group| {
+            if matches!(group.phase, Phase::Joining | Phase::Leaving) {
+                group.quiet = linger;
+            }
+        });
         match self.groups.get(&key).map(|group| group.phase) {
             Some(Phase::Seeking) => self.sought(now, key, outcome),
             Some(Phase::Joining) => self.joined(now, key, outcome, tries),
@@ -229,16 +235,15 @@ impl Node {
             let held = group.held;
             let (kept, untold) = match record.map(|record| record.join_state) {
                 None => (JoinState::NONE, JoinState::NONE),
-                // OpenSM tells nobody's kinds but to who is trusted: that there is a record says that nothing was forgotten
-                Some(JoinState::NONE) if held.is_none() => (held, group.ever),
-                Some(JoinState::NONE) => (held, JoinState::NONE),
+                Some(JoinState::NONE) => untold_kinds(group, now),
                 Some(says) => (says.both(group.ever), JoinState::NONE),
             };
             let known = record.and_then(Attributes::of_record);
             group.knowledge = known.map_or(Knowledge::Unknown, |it| Knowledge::Exists(it, now));
             group.held = kept;
             group.doubt = untold;
-            group.proven = !kept.is_none() && known.is_some();
+            group.proven &= record.is_some() && known.is_some();
+            group.proven &= !kept.with(untold).is_none();
             group.check = if kept.is_none() { linger } else { next };
             group.failures = 0;
             if held.is_none() && kept.is_none() && untold.is_none() {
@@ -246,7 +251,7 @@ impl Node {
                 group.ever = JoinState::NONE;
             }
             advance(group, group.still());
-            held.without(kept).has(JoinState::FULL)
+            held.without(kept.with(untold)).has(JoinState::FULL)
         });
         if lost == Some(true) {
             // a group does not end while it has a full member: the SA has forgotten this port
@@ -321,6 +326,23 @@ impl Node {
     }
 }
 
+/// A record that tells no kinds: OpenSM tells them to the trusted alone. It says that the port was not forgotten, and no more.
+/// Where nothing should be held, each kind that ever was may be. Where several were, or one was left, a late duplicate may
+/// have taken a kind away or brought one back: once none can come any more, what is wanted is joined and what is not is
+/// left again. What is held, and what is doubted.
+fn untold_kinds(group: &mut Group, now: Moment) -> (JoinState, JoinState) {
+    if group.held.is_none() {
+        return (JoinState::NONE, group.ever);
+    }
+    let mixed = group.left || group.ever != group.ever.first();
+    if !mixed || now < group.quiet {
+        return (group.held, group.doubt);
+    }
+    group.left = false;
+    let doubt = std::mem::replace(&mut group.ever, group.held);
+    (JoinState::NONE, doubt)
+}
+
 /// A group that was interrupted stands still, and what it asked for may have come to pass.
 pub(super) fn interrupt(group: &mut Group, linger: Moment) {
     if group.phase.awaits_sa() {
@@ -328,6 +350,7 @@ pub(super) fn interrupt(group: &mut Group, linger: Moment) {
             group.doubt = group.doubt.with(group.asked);
         }
         group.check = linger;
+        group.quiet = linger;
         advance(group, group.still());
     }
 }

@@ -294,6 +294,7 @@ impl Node {
             return;
         };
         self.change(now, key, |group| {
+            group.left = true;
             group.certain = group.held.has(state);
             group.held = group.held.without(state);
             group.doubt = group.doubt.with(state);

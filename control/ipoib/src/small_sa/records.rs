@@ -162,7 +162,12 @@ impl SmallSa {
             .filter_map(|(mgid, group)| match asked.port_gid {
                 None => Some(group.record(*mgid, None)),
                 Some(port) if port == from.gid => {
-                    let state = *group.members.get(&port)?;
+                    let joined = *group.members.get(&port)?;
+                    let state = if self.trusting {
+                        joined
+                    } else {
+                        JoinState::NONE
+                    };
                     Some(group.record(*mgid, Some((port, state))))
                 }
                 Some(_) => None,

@@ -107,6 +107,7 @@ fn query_of_a_missing_group_or_of_a_partition_that_the_port_lacks() {
 #[test]
 fn minimal_joins_add_up() {
     let mut sa = subnet();
+    sa.tell_kinds(true);
     let mgid = broadcast(Family::V4, Scope::LINK_LOCAL, PKey::DEFAULT);
     for kind in [1, 2, 4, 8] {
         assert_eq!(state(&mut sa, 2, Method::Set, mgid, kind), 0);

@@ -83,9 +83,10 @@ pub(crate) fn gid(guid: u64) -> Gid {
     Gid::of_port(PREFIX, Guid(guid))
 }
 
-fn manager(lid: u16) -> SmallSa {
+fn manager(lid: u16, trusting: bool) -> SmallSa {
     let mut sa = SmallSa::new(Lid(lid), gid(lid.into()), Capacity::default());
     sa.offer_send_only_full(lid == 1);
+    sa.tell_kinds(trusting);
     sa.set_partition(Partition::of_all(PKey::DEFAULT));
     sa.set_partition(Partition::of_all(SIX));
     let attributes = Attributes::of_creation(&Creation::default(), PKey::DEFAULT);
@@ -114,12 +115,13 @@ impl World {
             up: true,
             wanted: BTreeSet::new(),
         });
+        let trusting = seed.is_multiple_of(2);
         let mut world = Self {
             now: Moment(0),
             seats: seats.collect(),
             chance,
             weather: Weather::FAIR,
-            sas: [manager(1), manager(2)],
+            sas: [manager(1, trusting), manager(2, trusting)],
             master: 0,
             paused: Moment(0),
             posts: BTreeMap::new(),

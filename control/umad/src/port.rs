@@ -143,7 +143,7 @@ impl Subnet for Umad {
     }
 
     fn take(&mut self) -> Option<Event> {
-        self.shared.bell.hush();
+        self.shared.hush();
         if let Some(facts) = self.shared.take_facts() {
             self.facts.clone_from(&facts);
             return Some(Event::Facts(facts));
@@ -179,11 +179,14 @@ impl Drop for Umad {
     }
 }
 
-/// The agent for the SA, with its reports, or without where they are somebody else's.
+/// The agent for the SA.
 fn administration(channel: &Channel) -> Result<(u32, bool), Fault> {
     let class = Class::Administration;
-    let register =
-        |methods: &[u8]| channel.register(class.number(), class.version(), RMPP, methods);
+    hearing_if_free(|methods| channel.register(class.number(), class.version(), RMPP, methods))
+}
+
+/// An agent that hears reports, or else one that hears none where they are somebody else's.
+fn hearing_if_free(register: impl Fn(&[u8]) -> Result<u32, Fault>) -> Result<(u32, bool), Fault> {
     match register(&[REPORT]) {
         Ok(agent) => Ok((agent, true)),
         Err(_) => register(&[]).map(|agent| (agent, false)),
@@ -200,5 +203,38 @@ fn system(call: &'static str, error: &std::io::Error) -> Fault {
     Fault {
         call,
         errno: error.raw_os_error().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAKEN: Fault = Fault {
+        call: "umad_register",
+        errno: libc::EINVAL,
+    };
+
+    #[test]
+    fn reports_that_are_somebody_elses_are_done_without() {
+        let taken = |methods: &[u8]| {
+            if methods.is_empty() {
+                Ok(7)
+            } else {
+                Err(TAKEN)
+            }
+        };
+        assert_eq!(hearing_if_free(taken), Ok((7, false)));
+        assert_eq!(hearing_if_free(|_| Ok(7)), Ok((7, true)));
+        assert_eq!(hearing_if_free(|_| Err(TAKEN)), Err(TAKEN));
+    }
+
+    #[test]
+    fn a_port_that_is_not_there_is_told_of_in_one_line() {
+        let name = "none_of_the_kind/1".parse().expect("a name");
+        let absent = Umad::open(&name, Settings::default()).expect_err("there is no such port");
+        let line = absent.to_string();
+        assert!(line.starts_with("no subnet management: "), "{line}");
+        assert!(!line.contains('\n'), "{line}");
     }
 }

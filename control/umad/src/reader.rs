@@ -61,6 +61,8 @@ pub(crate) type Look = Box<dyn FnMut() -> Result<Facts, Fault> + Send>;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) bell: Bell,
+    /// The bell was rung and is not hushed yet: a storm rings once, and not for each MAD.
+    rung: AtomicBool,
     pub(crate) stop: AtomicBool,
     pub(crate) look: AtomicBool,
     pub(crate) facts: Mutex<Option<Box<Facts>>>,
@@ -73,6 +75,7 @@ impl Shared {
     pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self {
             bell: Bell::new()?,
+            rung: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             look: AtomicBool::new(false),
             facts: Mutex::new(None),
@@ -80,6 +83,21 @@ impl Shared {
             dropped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
         })
+    }
+
+    /// Something has been put down for control.
+    fn ring(&self) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            self.bell.ring();
+        }
+    }
+
+    /// To be called before looking for what was put down. Whatever comes between this and the look is found by the look, or
+    /// rings.
+    pub(crate) fn hush(&self) {
+        if self.rung.swap(false, Ordering::AcqRel) {
+            self.bell.hush();
+        }
     }
 
     /// The newest facts, if nobody has taken them yet.
@@ -145,7 +163,7 @@ impl<L: Line> Reader<L> {
         }
         if let Some(facts) = survey.settle(now) {
             *unpoisoned(&self.shared.facts) = Some(Box::new(facts));
-            self.shared.bell.ring();
+            self.shared.ring();
         }
     }
 
@@ -210,7 +228,7 @@ impl<L: Line> Reader<L> {
 
     fn put(&self, event: Event) {
         match self.events.try_send(event) {
-            Ok(()) => self.shared.bell.ring(),
+            Ok(()) => self.shared.ring(),
             Err(TrySendError::Full(_)) => {
                 self.shared.dropped.fetch_add(1, Ordering::Relaxed);
             }
@@ -222,7 +240,7 @@ impl<L: Line> Reader<L> {
     /// The last there is to say: it has a place of its own, and is found after all else.
     fn end(self, fault: Fault) {
         *unpoisoned(&self.shared.ended) = Some(fault);
-        self.shared.bell.ring();
+        self.shared.ring();
     }
 }
 

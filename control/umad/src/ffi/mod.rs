@@ -4,6 +4,8 @@
 
 mod calls;
 mod channel;
+#[cfg(test)]
+mod layout;
 mod sysfs;
 
 pub(crate) use calls::Library;

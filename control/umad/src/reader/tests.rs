@@ -186,6 +186,27 @@ fn a_queue_that_nobody_empties_drops_the_latest_and_counts_them() {
 }
 
 #[test]
+fn a_storm_rings_once_and_what_comes_after_a_hush_rings_again() {
+    let storm = |many: u64| {
+        (0..many)
+            .map(|transaction| good(mad(3, 0x06, transaction)))
+            .collect()
+    };
+    let outcome = play(storm(100), false);
+    assert!(is_rung(&outcome.shared));
+    outcome.shared.hush();
+    assert!(!is_rung(&outcome.shared), "rung as often as hushed");
+    outcome.shared.ring();
+    assert!(is_rung(&outcome.shared));
+}
+
+fn is_rung(shared: &Shared) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut polled = [PollFd::new(&shared.bell, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).expect("poll") == 1
+}
+
+#[test]
 fn a_long_reply_is_taken_whole() {
     let mut long = mad(3, 0x92, 1);
     long.resize(LONGEST_OCTETS, 0xA5);

@@ -61,7 +61,7 @@ fn they_come_up_over_ipv6() {
 
 /// RFC 5043 section 11.1: none, DDP, another; each way.
 #[test]
-fn the_three_cases_of_the_peers_indication() {
+fn section_11_1_the_three_cases_of_the_peers_indication() {
     if is_absent() {
         return;
     }

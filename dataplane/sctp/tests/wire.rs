@@ -4,6 +4,7 @@ mod support;
 
 use rpcrdma_sctp::Settings;
 use std::net::UdpSocket;
+use std::time::Instant;
 use support::relay::{Faults, Relay};
 use support::{Pair, Told, is_absent, loopback};
 
@@ -24,21 +25,24 @@ fn chunks(packet: &[u8]) -> Vec<(u8, u8, &[u8])> {
     all
 }
 
-/// The adaptation indications among the parameters of an INIT or INIT-ACK (RFC 5061 section
-/// 4.2.6).
-fn indications(value: &[u8]) -> Vec<u32> {
+/// The parameters of an INIT or INIT-ACK: type and value of each (RFC 9260 section 3.3.2).
+fn parameters(value: &[u8]) -> Vec<(u16, &[u8])> {
     let mut rest = &value[16..];
     let mut all = Vec::new();
     while let [a, b, high, low, ..] = *rest {
         let len = usize::from(u16::from_be_bytes([high, low]));
-        if [a, b] == [0xc0, 0x06] {
-            all.push(u32::from_be_bytes(
-                *rest[4..].first_chunk().expect("a value"),
-            ));
-        }
+        all.push((u16::from_be_bytes([a, b]), &rest[4..len]));
         rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
     }
     all
+}
+
+/// The adaptation indications among them (RFC 5061 section 4.2.6).
+fn indications(value: &[u8]) -> Vec<u32> {
+    let parameters = parameters(value).into_iter();
+    let indications = parameters.filter(|&(kind, _)| kind == 0xc006);
+    let value = |value: &[u8]| u32::from_be_bytes(*value.first_chunk().expect("a value"));
+    indications.map(|(_, octets)| value(octets)).collect()
 }
 
 /// Runs messages of those lengths through a relay, on a path of that MTU, and gives back what the
@@ -73,7 +77,7 @@ fn watched(path_mtu: u32, lengths: &[usize]) -> Vec<(bool, Vec<u8>)> {
 
 /// RFC 5043 section 5.1.
 #[test]
-fn init_and_init_ack_carry_the_indication() {
+fn section_5_1_init_and_init_ack_carry_the_indication() {
     if is_absent() {
         return;
     }
@@ -89,9 +93,74 @@ fn init_and_init_ack_carry_the_indication() {
     }
 }
 
+/// RFC 5043 section 7.2: no other address is offered, so that nothing moves to another device.
+#[test]
+fn section_7_2_one_address_at_each_end() {
+    if is_absent() {
+        return;
+    }
+    const ADDRESSES: [u16; 3] = [5, 6, 11];
+    let seen = watched(1500, &[]);
+    let mut looked = 0;
+    for (kind, _, value) in seen.iter().flat_map(|(_, packet)| chunks(packet)) {
+        if kind == INIT || kind == INIT_ACK {
+            let parameters = parameters(value);
+            let address = parameters.iter().find(|(kind, _)| ADDRESSES.contains(kind));
+            assert_eq!(address, None, "chunk type {kind}");
+            looked += 1;
+        }
+    }
+    assert_eq!(looked, 2);
+}
+
+/// RFC 5043 section 8: as many one way as the other are asked for.
+#[test]
+fn section_8_as_many_streams_each_way() {
+    if is_absent() {
+        return;
+    }
+    let seen = watched(1500, &[]);
+    let streams: Vec<_> = seen
+        .iter()
+        .flat_map(|(_, packet)| chunks(packet))
+        .filter(|&(kind, ..)| kind == INIT || kind == INIT_ACK)
+        .map(|(_, _, value)| (value[8..10].to_vec(), value[10..12].to_vec()))
+        .collect();
+    let asked = Settings::default().streams.to_be_bytes().to_vec();
+    assert_eq!(streams, vec![(asked.clone(), asked); 2]);
+}
+
+/// RFC 5043 section 11.2: nothing waits for others to be bundled with, nor for an acknowledgement
+/// of what went before.
+#[test]
+fn section_11_2_nothing_is_held_back() {
+    if is_absent() {
+        return;
+    }
+    let mut pair = Pair::new(Settings::default(), Settings::default());
+    let mut relay = Relay::new(pair.server.llp.local_address(), Faults::default(), 0);
+    let ours = pair.associate_by(relay.address());
+    pair.drive(|pair, now| {
+        relay.turn(now);
+        pair.client.up().is_some() && pair.server.up().is_some()
+    });
+    relay.keeps = true;
+    for sent in 1..=3 {
+        assert!(pair.client.put(ours, 0, b"short"));
+        let now = Instant::now();
+        pair.client.turn(now);
+        // The other end has no turn, and so says nothing.
+        relay.turn(now);
+        let seen = relay.seen.iter();
+        let from_client = seen.filter(|(from_client, _)| *from_client);
+        let all = from_client.flat_map(|(_, packet)| chunks(packet));
+        assert_eq!(all.filter(|&(kind, ..)| kind == DATA).count(), sent);
+    }
+}
+
 /// RFC 5043 sections 5 and 9: every chunk unordered and whole, no packet beyond the path's MTU.
 #[test]
-fn chunks_are_unordered_and_whole_up_to_the_longest() {
+fn section_10_chunks_are_unordered_and_whole_up_to_the_longest() {
     if is_absent() {
         return;
     }
@@ -119,7 +188,7 @@ fn chunks_are_unordered_and_whole_up_to_the_longest() {
 
 /// RFC 5043 section 9: SCTP fragments where only IP could do so otherwise.
 #[test]
-fn the_least_segment_is_fragmented_on_a_path_too_narrow_for_it() {
+fn section_9_the_least_segment_is_fragmented_on_a_path_too_narrow_for_it() {
     if is_absent() {
         return;
     }

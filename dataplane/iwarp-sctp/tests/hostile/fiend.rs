@@ -138,7 +138,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new() -> Scene {
         Scene::with(Manner {
-            chunk_bytes: 60_000,
+            chunk_bytes: 70_000,
             ..Manner::default()
         })
     }

@@ -80,6 +80,11 @@ fn wrongs(stags: &Stags) -> Vec<(&'static str, Chunk, (u8, u8, u8))> {
             (SEGMENT, vec![0, 1, 0x41, 0x43]),
             (0, 2, 0xFF),
         ),
+        (
+            "a chunk longer than any",
+            segment(1, Header::Untagged(untagged(3, 0, 1)), &[0; 65_520]),
+            STREAM,
+        ),
         ("another protocol", (99, vec![0, 1, 2, 3]), STREAM),
         (
             "a control message cut short",
@@ -339,7 +344,7 @@ fn what_comes_too_early_is_answered_by_the_session_alone() {
 
 /// RFC 5043 section 6.4: the one too many gets Terminate, and the others wait as before.
 #[test]
-fn requests_that_wait_are_limited() {
+fn section_6_4_requests_that_wait_are_limited() {
     let mut scene = Scene::new();
     scene.turn();
     let most = Settings::default().pending;
@@ -376,10 +381,10 @@ fn a_request_can_be_taken_back() {
     scene.check_honest();
 }
 
-/// RFC 5043 sections 5.1, 8 and 11.1: without DDP's indication, or with unequal streams, there is
+/// RFC 5043 sections 5.1, 7.1, 8 and 11.1: without DDP's indication, or with unequal streams, there is
 /// no association.
 #[test]
-fn an_association_without_ddp_is_aborted() {
+fn section_7_1_an_association_without_ddp_is_aborted() {
     let plain = Manner::default();
     let strangers = [
         Manner {

@@ -421,3 +421,49 @@ fn section_6_an_endpoint_is_for_one_session() {
     pair.exchange();
     assert_eq!(pair.b.phase(), Phase::Open);
 }
+
+/// What RFC 6581 adds is asked for or it is not there: all that an upper layer needs is done by
+/// the sequences that everybody has.
+#[test]
+fn section_6_5_the_mandatory_sequences_suffice() {
+    let mut pair = Pair::new();
+    let mut said = Vec::new();
+    let mut exchange = |pair: &mut Pair| {
+        loop {
+            let (there, back) = (out(&mut pair.a), out(&mut pair.b));
+            if there.is_empty() && back.is_empty() {
+                return;
+            }
+            let controls = there.iter().chain(&back).filter(|chunk| chunk.ppid == 17);
+            said.extend(controls.map(|chunk| chunk.body()[..2].to_vec()));
+            there.iter().for_each(|chunk| pair.b.receive(chunk));
+            back.iter().for_each(|chunk| pair.a.receive(chunk));
+            // All of it has arrived.
+            pair.a.association.dry();
+            pair.b.association.dry();
+        }
+    };
+    pair.a.bind(S);
+    pair.a.association.initiate(S, b"", false).unwrap();
+    exchange(&mut pair);
+    pair.b.bind(S);
+    pair.b.association.accept(S, b"").unwrap();
+    exchange(&mut pair);
+    pair.b.post(1, span(0x8000, 8));
+    let source = pair.b.open(span(0, 900), rpcrdma_fabric::Access::Read);
+    let window = pair
+        .b
+        .open(span(0x4000, 900), rpcrdma_fabric::Access::Write);
+    let endpoint = pair.a.endpoint();
+    endpoint.write(span(0, 900), window, WorkId(1)).unwrap();
+    endpoint.read(span(0xA000, 900), source, WorkId(2)).unwrap();
+    endpoint
+        .send(&[span(0, 8)], None, false, WorkId(3))
+        .unwrap();
+    exchange(&mut pair);
+    let told = pair.a.heard();
+    assert_eq!(told[1..], [Told::Done(1), Told::Done(2), Told::Done(3)]);
+    pair.a.end(S);
+    exchange(&mut pair);
+    assert_eq!(said, [[0, 1], [0, 2], [0, 4], [0, 4]]);
+}

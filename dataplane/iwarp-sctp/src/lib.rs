@@ -72,7 +72,8 @@
 //! # Several lcores
 //!
 //! Each port hears each listener's address for itself (`SO_REUSEPORT`), with an SCTP of its own:
-//! nothing is shared. See `port/mod.rs` for what that means when ports come and go.
+//! nothing is shared. See `port/mod.rs` for what that means when ports come and go. With ports of DPDK
+//! (feature `dpdk`, `ByPort`) each lcore has an adapter, and an address, of its own instead.
 //!
 //! Start reading in `port/mod.rs`, then `port/heed.rs` (in) and `port/pump.rs` (out).
 #![deny(unsafe_code)]

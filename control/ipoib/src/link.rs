@@ -20,6 +20,7 @@ use crate::gid::Gid;
 use crate::group::Attributes;
 use crate::listed::{Illegal, listed};
 use crate::mgid::{self, Scope};
+use crate::neighbour::Neighbours;
 use crate::node::Opening;
 use crate::port::{PortFacts, Standing};
 use crate::settings::LinkSpec;
@@ -78,6 +79,10 @@ pub struct Link {
     pub retry: Moment,
     /// The moment for which the node has a timer.
     pub timer: Option<Moment>,
+    /// This node's own address on it.
+    pub address: Option<IpAddr>,
+    /// The neighbours, while the link has a queue pair and an address.
+    pub neighbours: Option<Neighbours>,
     /// The addresses that were joined.
     pub addresses: BTreeSet<IpAddr>,
     /// Groups that were asked for and could not be joined.
@@ -102,6 +107,8 @@ impl Link {
             failures: 0,
             retry: Moment(0),
             timer: None,
+            address: None,
+            neighbours: None,
             addresses: BTreeSet::new(),
             failing: 0,
             told: LinkState::Down,

@@ -25,7 +25,8 @@
 //! more than they allow.
 //!
 //! **Where to read.** `groups` carries out what [`Group::next_step`](crate::group::Group::next_step) decides, `answers` takes
-//! the SA's word on it, `links` moves links, `egress` sends, `reports` takes traps, `census` is the router's list.
+//! the SA's word on it, `links` moves links, `egress` sends, `reports` takes traps, `census` is the router's list, `neighbours`
+//! is the unicast half.
 
 mod answers;
 mod census;
@@ -34,6 +35,7 @@ mod device;
 mod egress;
 mod groups;
 mod links;
+mod neighbours;
 mod output;
 mod reports;
 mod status;
@@ -80,6 +82,8 @@ enum Purpose {
     Subscription(u8),
     /// What the SA can do.
     Capabilities,
+    /// The path from a link to a port.
+    Path(LinkId, Gid),
 }
 
 /// A port with its links.
@@ -91,6 +95,8 @@ pub struct Node {
     links: Vec<Link>,
     groups: BTreeMap<Key, Group>,
     timers: BTreeSet<(Moment, Timer)>,
+    /// When the timer is due of something that there is one of.
+    singles: BTreeMap<Timer, Moment>,
     sa: Transactions<Purpose>,
     subscriptions: [Subscription; 2],
     census: census::Census,
@@ -99,6 +105,8 @@ pub struct Node {
     ledger: Ledger,
     gauges: Gauges,
     reports: Bucket,
+    /// Frames that were not taken, by [`Reject::index`](crate::packet::Reject::index).
+    frames_refused: [u64; crate::packet::Reject::COUNT],
     /// Octets of frames that wait for groups.
     waiting_octets: usize,
     closing: Option<Moment>,
@@ -128,6 +136,7 @@ impl Node {
             links: Vec::new(),
             groups: BTreeMap::new(),
             timers: BTreeSet::new(),
+            singles: BTreeMap::new(),
             sa: Transactions::new(settings.timing, &limits),
             subscriptions: [Subscription::new(66), Subscription::new(67)],
             census: census::Census::default(),
@@ -140,6 +149,7 @@ impl Node {
                 attached: BTreeMap::new(),
             },
             reports: Bucket::new(limits.reports),
+            frames_refused: [0; crate::packet::Reject::COUNT],
             waiting_octets: 0,
             closing: None,
             closed: false,
@@ -343,7 +353,9 @@ impl Node {
 /// Links take turns by number, and what is nobody's takes turns with them.
 const fn lane(purpose: &Purpose) -> Lane {
     match purpose {
-        Purpose::Broadcast(link) | Purpose::Group(Key { link, .. }) => Lane(link.0),
+        Purpose::Broadcast(link) | Purpose::Group(Key { link, .. }) | Purpose::Path(link, _) => {
+            Lane(link.0)
+        }
         Purpose::Census | Purpose::Subscription(_) | Purpose::Capabilities => Lane(u8::MAX),
     }
 }

@@ -9,7 +9,9 @@
 use crate::gid::Gid;
 use crate::listed::{Tally, listed};
 use crate::node::LinkId;
+use crate::packet::HardwareAddress;
 use crate::time::{Bucket, Moment, Pace};
+use std::net::IpAddr;
 
 listed! {
     /// What was tried.
@@ -96,6 +98,8 @@ listed! {
         PKeyDiffers,
         /// The address is no group's.
         NotMulticast,
+        /// The address is a group's, where a host's is needed.
+        Multicast,
         /// The address is of the other IP.
         OtherFamily,
         /// No link of this number.
@@ -126,6 +130,8 @@ listed! {
         NotJoined,
         /// Longer than the link's MTU.
         TooLong,
+        /// There is no way to the host, or none was found in time: the neighbours' own counters say why.
+        NoNeighbour,
         /// No group of it could be remembered: the table is full of joined ones.
         GroupsFull,
     }
@@ -140,6 +146,10 @@ listed! {
         Stranger,
         /// A MAD of a kind that this node does not take.
         OtherMad,
+        /// A frame that cannot be parsed, or is of a kind that is not spoken here: counters of its own say why.
+        BrokenFrame,
+        /// A frame for a link that is not up, or has no address.
+        EarlyFrame,
         /// An answer to nothing asked: late, or a duplicate.
         LateAnswer,
         /// An answer about another group or port than the one asked about.
@@ -176,6 +186,15 @@ pub enum Trouble {
     Forgotten {
         /// Of which group it was noticed; `None` where reports came that say so of all.
         mgid: Option<Gid>,
+    },
+    /// Another host of a link says that this node's address is its own.
+    Conflict {
+        /// On which link.
+        link: LinkId,
+        /// The address.
+        ip: IpAddr,
+        /// Who says so.
+        hardware: HardwareAddress,
     },
     /// More reports than the rate allows: what they said is looked up in one go.
     Storm,

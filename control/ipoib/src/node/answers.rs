@@ -39,6 +39,7 @@ impl Node {
             Purpose::Group(key) => self.group_outcome(now, key, &outcome, tries),
             Purpose::Census => self.census_came(now, outcome),
             Purpose::Subscription(index) => self.subscription_outcome(now, index, &outcome),
+            Purpose::Path(id, gid) => self.path_came(now, id, gid, &outcome),
             Purpose::Capabilities => self.capabilities_came(now, &outcome),
         }
     }

@@ -35,6 +35,11 @@ impl Node {
                 self.check_mtu(now, id);
             }
         }
+        if other_gid {
+            for id in self.link_ids() {
+                self.meet_neighbours(now, id);
+            }
+        }
         self.start_over(now);
         self.raise_links(now);
         self.settle(now);
@@ -69,6 +74,7 @@ impl Node {
                 None => {}
             }
         }
+        self.reroute(now);
         self.subscribe_again();
         self.ask_capabilities();
         for key in self.keys() {

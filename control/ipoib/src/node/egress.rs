@@ -33,10 +33,11 @@ pub enum Fate {
 }
 
 impl Node {
-    /// Sends a frame, as [`emit_udp`](crate::packet::emit_udp) makes it, to the group of a multicast address.
+    /// Sends a frame, as [`emit_udp`](crate::packet::emit_udp) makes it: to the group of a multicast address, or to a host on
+    /// the link. A host elsewhere is sent to by its router's address.
     ///
     /// # Errors
-    /// No such link, or the address is no group's on it. What is dropped for other reasons is no error: it is a datagram.
+    /// No such link, or an address of the other IP. What is dropped for other reasons is no error: it is a datagram.
     pub fn send(
         &mut self,
         now: Moment,
@@ -60,19 +61,25 @@ impl Node {
             return Err(Refusal::Closing);
         }
         let link = self.link(id).ok_or(Refusal::UnknownLink)?;
-        let mgid = link.group_of(address)?;
-        let mtu = link.attributes.map_or(0, |link| link.mtu.ip_octets());
-        let Some(mgid) = mgid.filter(|_| link.phase.is_usable()) else {
-            return Ok(self.drop_one(Drop::LinkDown));
+        let mgid = match link.group_of(address) {
+            Err(Refusal::NotMulticast) => None,
+            mgid => mgid?,
         };
+        let mtu = link.attributes.map_or(0, |link| link.mtu.ip_octets());
+        if !link.phase.is_usable() {
+            return Ok(self.drop_one(Drop::LinkDown));
+        }
         if frame.len() > usize::from(mtu) + ENCAPSULATION_BYTES {
             return Ok(self.drop_one(Drop::TooLong));
         }
-        Ok(self.forward(now, Key { link: id, mgid }, frame))
+        Ok(match mgid {
+            Some(mgid) => self.forward(now, Key { link: id, mgid }, frame),
+            None => self.send_to_host(now, id, address, frame),
+        })
     }
 
     /// The rule, for one frame.
-    fn forward(&mut self, now: Moment, key: Key, frame: Vec<u8>) -> Fate {
+    pub(super) fn forward(&mut self, now: Moment, key: Key, frame: Vec<u8>) -> Fate {
         if self.entry(now, key).is_err() {
             return self.drop_one(Drop::GroupsFull);
         }
@@ -165,7 +172,7 @@ impl Node {
         }
     }
 
-    fn drop_one(&mut self, why: Drop) -> Fate {
+    pub(super) fn drop_one(&mut self, why: Drop) -> Fate {
         self.ledger.dropped(why, 1);
         Fate::Dropped(why)
     }

@@ -335,6 +335,7 @@ impl Node {
             return;
         }
         link.queue = QueuePair::None;
+        link.neighbours = None;
         self.outputs.push_back(Output::Close { link: id });
         for key in self.keys_of(id) {
             self.change(now, key, super::device::queue_is_gone);

@@ -12,6 +12,8 @@ pub(super) enum Timer {
     Link(LinkId),
     /// A subscription is renewed, or asked for again.
     Subscription(u8),
+    /// A link's neighbours have something to do.
+    Neighbours(LinkId),
     /// The list of all groups is looked at.
     Census,
     /// Entries that are worth nothing any more are removed.
@@ -55,6 +57,7 @@ impl Node {
                 self.retry_link(now, id);
             }
             Timer::Subscription(index) => self.renew_subscription(index),
+            Timer::Neighbours(id) => self.pass_neighbours(now, id),
             Timer::Census => self.take_census(now),
             Timer::Sweep => self.sweep(now),
             Timer::Close => {}
@@ -91,8 +94,16 @@ impl Node {
 
     /// Sets the one timer of something that there is one of.
     pub(super) fn arm(&mut self, timer: Timer, due: Moment) {
-        self.timers.retain(|(_, other)| *other != timer);
+        self.disarm(timer);
         self.timers.insert((due, timer));
+        self.singles.insert(timer, due);
+    }
+
+    /// Sets it no more.
+    pub(super) fn disarm(&mut self, timer: Timer) {
+        if let Some(due) = self.singles.remove(&timer) {
+            self.timers.remove(&(due, timer));
+        }
     }
 
     /// Removes what was only remembered and is old, or was left for good.

@@ -8,7 +8,7 @@ use rpcrdma_ipoib::mad::{
 };
 use rpcrdma_ipoib::mgid::{Family, Scope, broadcast};
 use rpcrdma_ipoib::mtu::Mtu;
-use rpcrdma_ipoib::node::{AddressVector, Fate, LinkId, Node, Output};
+use rpcrdma_ipoib::node::{AddressVector, Fate, LinkId, Node, Origin, Output};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings};
@@ -61,6 +61,8 @@ pub(crate) struct Seat {
     pub(crate) facts: PortFacts,
     pub(crate) deeds: Vec<Deed>,
     pub(crate) attached: BTreeSet<Gid>,
+    /// The payloads of the datagrams that came.
+    pub(crate) got: Vec<Vec<u8>>,
     /// What the device answers from now on.
     pub(crate) device: Result<(), i32>,
 }
@@ -153,6 +155,7 @@ impl Bed {
             facts,
             deeds: Vec::new(),
             attached: BTreeSet::new(),
+            got: Vec::new(),
             device: Ok(()),
         });
         self.seats.len() - 1
@@ -240,7 +243,7 @@ impl Bed {
                 return;
             }
             Output::Open(opening) => {
-                let made = device.map(|()| 0x48);
+                let made = device.map(|()| queue_pair(at));
                 seat.node.queue_opened(now, opening.link, made);
             }
             Output::Attach(to) => {
@@ -254,9 +257,36 @@ impl Bed {
                 seat.node.detached(now, from, Ok(()));
             }
             Output::Close { .. } => seat.attached.clear(),
+            Output::Frame {
+                ref to, ref bytes, ..
+            } => self.carry(at, to, bytes),
             _ => {}
         }
-        seat.deeds.push(Deed::Output(output));
+        self.seats[at].deeds.push(Deed::Output(output));
+    }
+
+    /// Brings a frame to whoever it is for.
+    fn carry(&mut self, from: usize, to: &AddressVector, bytes: &[u8]) {
+        let group = to.gid.is_multicast().then_some(to.gid);
+        let origin = Origin {
+            lid: self.seats[from].facts.lid,
+            gid: Some(self.seats[from].facts.gid),
+            group,
+            qpn: queue_pair(from),
+        };
+        for at in 0..self.seats.len() {
+            let seat = &mut self.seats[at];
+            let its = match group {
+                Some(group) => at != from && seat.attached.contains(&group),
+                None => {
+                    let facts = &seat.facts;
+                    (facts.gid, facts.lid, queue_pair(at)) == (to.gid, to.lid, to.qpn)
+                }
+            };
+            if its && let Some(datagram) = seat.node.frame_came(self.now, LINK, &origin, bytes) {
+                seat.got.push(datagram.payload.to_vec());
+            }
+        }
     }
 
     fn reply(&mut self, from: Lid, bytes: &[u8]) -> Option<Vec<u8>> {
@@ -326,6 +356,11 @@ impl Bed {
         let its = members.find(|it| (it.0, it.1) == key);
         its.map_or(0, |(_, _, state)| state.bits())
     }
+}
+
+/// The number of a seat's one queue pair.
+fn queue_pair(at: usize) -> u32 {
+    0x48 + u32::try_from(at).expect("few")
 }
 
 fn asked(bytes: &[u8]) -> Asked {

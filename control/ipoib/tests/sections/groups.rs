@@ -391,11 +391,18 @@ fn what_is_no_group_of_the_link_is_refused() {
     ] {
         assert_eq!(node.join(bed.now, LINK, ip(address)), Err(refusal));
         assert_eq!(node.leave(bed.now, LINK, ip(address)), Err(refusal));
-        assert_eq!(
-            node.send(bed.now, LINK, ip(address), Vec::new()),
-            Err(refusal)
-        );
-        assert_eq!(node.ledger().refusals().of(refusal), 3);
+        assert_eq!(node.ledger().refusals().of(refusal), 2);
+    }
+}
+
+#[test]
+fn a_datagram_of_the_other_ip_is_refused() {
+    let mut bed = Bed::new();
+    let at = bed.up(spec(SIX));
+    let node = &mut bed.seats[at].node;
+    for address in ["ff02::1", "fe80::1"] {
+        let sent = node.send(bed.now, LINK, ip(address), Vec::new());
+        assert_eq!(sent, Err(Refusal::OtherFamily));
     }
 }
 

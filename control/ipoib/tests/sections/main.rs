@@ -4,6 +4,7 @@
 mod bed;
 mod groups;
 mod hostile;
+mod hosts;
 mod link;
 mod robustness;
 mod router;

@@ -152,7 +152,7 @@ kernel_server() {
 # exposing LABEL [CHECK]...: a kernel's mount by TCP, the back to knfsd by RDMA, and memory exposed by EXPOSE. No Reply
 # invalidates what is no window, so each exposure ends here, with its Call.
 exposing() {
-    local label=$1 exposed withdrawn
+    local label=$1 exposed withdrawn kinds
     shift
     appliance back < <(back_to "$NEAR:$KNFSD_RDMA") || return 0
     if mounted "$label" 127.0.0.1 "$EXPORT" "proto=tcp,port=$BACK,mountproto=tcp,mountport=$MOUNTD"; then
@@ -160,6 +160,8 @@ exposing() {
         exposed=$(now back exposures) withdrawn=$(now back local_invalidations)
         verdict "$label-withdrawn" "$exposed exposures, $withdrawn withdrawn" \
             [ "$exposed" -gt 0 -a "$withdrawn" = "$exposed" ] || true
+        kinds=$(jq -r '[.lcores[].exposure] | unique | join(" ")' "$ACCEPT_LOGS/back.json")
+        verdict "$label-kind" "its status says $kinds" [ "$kinds" = "$EXPOSE" ] || true
         nfs_umount
     fi
     drained back

@@ -259,6 +259,10 @@ pub struct Lcore {
     /// The device it polls.
     #[serde(default)]
     pub device: String,
+    /// What stands behind the handles that peers are given: `window`, `region`, or `arena`, by
+    /// which each of them has all memory of the lcore.
+    #[serde(default)]
+    pub exposure: String,
     /// What can leak: connections, exposures, memory, ... by name; after a disconnection each
     /// goes back to what it was.
     pub in_use: BTreeMap<String, u64>,

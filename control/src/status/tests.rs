@@ -25,6 +25,7 @@ fn document() -> Document {
         lcore: 1,
         processor: 5,
         device: "mlx5_0".into(),
+        exposure: "window".into(),
         in_use: BTreeMap::from([("connections".into(), 1)]),
         counters: BTreeMap::from([("calls_in".into(), 99)]),
         connections: vec![connection],

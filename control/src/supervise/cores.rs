@@ -8,8 +8,7 @@ use core_affinity::CoreId;
 use rpcrdma_config::Plan;
 use rpcrdma_config::budget::{CONTROL_RECEIVES, SOURCE_BYTES};
 use rpcrdma_config::plan;
-use rpcrdma_fabric::Port;
-use rpcrdma_fabric::Span;
+use rpcrdma_fabric::{Exposure, Port, Span};
 use rpcrdma_fabric::arena::{Arena, Pages};
 use rpcrdma_fabric::connect::{Device, Fabric, PortId, PortWanted};
 use rpcrdma_lcore::{
@@ -43,6 +42,8 @@ pub(super) struct Core<F: Fabric> {
     pub(super) port: PortId,
     /// Queue pairs that the port has room for.
     pub(super) queue_pairs: u32,
+    /// What stands behind the handles that it gives to peers.
+    pub(super) exposure: Exposure,
     /// The device that the port is on.
     pub(super) device: String,
     /// The rings to and from it.
@@ -173,7 +174,7 @@ fn start<F: Fabric>(
     };
     let wanted = port_wanted(plan, &device, core.id);
     let (port_id, port) = fabric.open_port(Arc::clone(&arena), &wanted)?;
-    let queue_pairs = port.capabilities().queue_pairs;
+    let (queue_pairs, exposure) = (port.capabilities().queue_pairs, port.exposure());
     let places = Places {
         seats: runtime.connections_max as usize,
         ..Places::default()
@@ -190,6 +191,7 @@ fn start<F: Fabric>(
         processor: core.id,
         port: port_id,
         queue_pairs,
+        exposure,
         device,
         line,
         running,

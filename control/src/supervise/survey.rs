@@ -245,6 +245,7 @@ fn lcore<F: Fabric>(
         lcore: number,
         processor: u32::try_from(core.processor).unwrap_or(u32::MAX),
         device: core.device.clone(),
+        exposure: core.exposure.name().to_owned(),
         in_use: in_use.map(|(name, value)| (name.to_owned(), value)).into(),
         memory: Memory {
             in_use_bytes: snapshot.memory.in_use_bytes,

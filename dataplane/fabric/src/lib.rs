@@ -111,6 +111,31 @@ pub struct Capabilities {
     pub receive_invalidate: bool,
 }
 
+/// What stands behind the handles that peers are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// A window of the connection's own, or what a fabric in software has for one: it opens
+    /// exactly what is exposed, to that peer.
+    Window,
+    /// A region of exactly what is exposed, for as long as it is: other peers of the port may use
+    /// it, should they know its handle.
+    Region,
+    /// The region of all the port's memory: every peer has all of it for good.
+    Arena,
+}
+
+impl Exposure {
+    /// Its name in configurations and in what programs read.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Exposure::Window => "window",
+            Exposure::Region => "region",
+            Exposure::Arena => "arena",
+        }
+    }
+}
+
 /// How many messages [`Port::foresee`] looks ahead.
 pub const FORESIGHT: usize = 3;
 
@@ -121,6 +146,11 @@ pub trait Port {
 
     /// What this port can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// What stands behind the handles of this port.
+    fn exposure(&self) -> Exposure {
+        Exposure::Window
+    }
 
     /// What it has counted so far.
     fn counts(&self) -> PortCounts {

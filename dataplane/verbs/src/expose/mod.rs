@@ -25,7 +25,7 @@ pub(crate) use region::{Regions, Told};
 pub(crate) use registrar::{Registrar, Site};
 pub(crate) use window::{Window, Windows};
 
-use rpcrdma_fabric::Handle;
+use rpcrdma_fabric::{Exposure, Handle};
 
 /// How memory is exposed on a port.
 #[derive(Debug)]
@@ -39,6 +39,15 @@ pub(crate) enum Means {
 }
 
 impl Means {
+    /// What a peer gets.
+    pub(crate) fn kind(&self) -> Exposure {
+        match self {
+            Means::Windows(_) => Exposure::Window,
+            Means::Regions(_) => Exposure::Region,
+            Means::Arena(_) => Exposure::Arena,
+        }
+    }
+
     /// Whether the thread beside the lcore has said something.
     #[inline]
     pub(crate) fn has_answer(&self) -> bool {

@@ -116,8 +116,8 @@ use pair::Pair;
 use rdma_core_sys as rdma;
 use reap::Settling;
 use rpcrdma_fabric::{
-    Access, Capabilities, Completion, Handle, Octets, Outcome, Port, PortCounts, Posted, QueuePair,
-    Refused, Segment, Span, Token, WorkId,
+    Access, Capabilities, Completion, Exposure, Handle, Octets, Outcome, Port, PortCounts, Posted,
+    QueuePair, Refused, Segment, Span, Token, WorkId,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -247,6 +247,10 @@ impl Port for VerbsPort {
             send_invalidate: self.limits.send_invalidate,
             receive_invalidate: self.limits.receive_invalidate,
         }
+    }
+
+    fn exposure(&self) -> Exposure {
+        self.means.kind()
     }
 
     fn counts(&self) -> PortCounts {

@@ -41,6 +41,12 @@ link_is() {
 # joined NAME MGID: it believes to be a member, and has its queue pair attached.
 joined() { [ "$(of_node "$1" ".groups[] | select(.mgid == \"$2\") | .attached and .held != 0 and .doubt == 0")" = true ]; }
 
+# is_out NAME MGID: it believes to have no part in a group.
+is_out() { [ -z "$(of_node "$1" ".groups[] | select(.mgid == \"$2\" and .held + .doubt != 0) | .mgid")" ]; }
+
+# sent_to NAME MGID: where its last datagram went.
+sent_to() { [ "$(of_node "$1" .last_frame)" = "$2" ]; }
+
 # refused NAME KIND: a rule has kept it from something.
 refused() { [ "$(of_node "$1" ".refusals.$2 // 0")" -gt 0 ]; }
 
@@ -56,4 +62,11 @@ agrees() {
         [ "$doubt" = 0 ] || return 1
         is_member "$mgid" "$2" "$(printf '0x%x' "$held")" || return 1
     done <<<"$believed"
+}
+
+# soon NAME COMMAND...: the verdict that COMMAND is true within a few seconds.
+soon() {
+    local name=$1
+    shift
+    verdict "$name" "$*" await 8 "$@" || true
 }

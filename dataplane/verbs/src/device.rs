@@ -7,6 +7,7 @@ mod limits;
 mod met;
 mod news;
 mod query;
+mod share;
 mod survey;
 mod sysfs;
 
@@ -19,5 +20,6 @@ pub(crate) use limits::{Plan, plan};
 pub(crate) use met::Met;
 pub(crate) use news::{News, next};
 pub(crate) use query::{attributes, limits, link, p_key};
+pub(crate) use share::{Share, is_shared};
 pub(crate) use survey::links;
 pub(crate) use sysfs::node;

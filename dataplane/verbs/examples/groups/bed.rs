@@ -28,15 +28,18 @@ pub(crate) fn ask_for(command: &str) {
     std::io::stdin().read_line(&mut answer).expect("an answer");
 }
 
-/// The same, while a fabric is looked after: what is asked for needs it.
-pub(crate) fn ask_for_with(fabric: &mut VerbsFabric, command: &str) {
+/// The same, while fabrics are looked after: what is asked for needs it.
+pub(crate) fn ask_for_with(fabrics: &mut [VerbsFabric; 2], command: &str) {
     println!("do {command}");
     let stdin = std::io::stdin();
     let mut is_answered = false;
     while !is_answered {
-        while fabric.poll().is_some() {}
-        let other = fabric.descriptor().expect("it has one");
-        is_answered = wait(&[stdin.as_fd(), other])[0];
+        for fabric in &mut *fabrics {
+            while fabric.poll().is_some() {}
+        }
+        let [one, other] = &*fabrics;
+        let [one, other] = [one, other].map(|it| it.descriptor().expect("it has one"));
+        is_answered = wait(&[stdin.as_fd(), one, other])[0];
     }
     stdin.read_line(&mut String::new()).expect("an answer");
 }
@@ -71,6 +74,8 @@ pub(crate) struct Bed {
     pub(crate) near: Side,
     pub(crate) far: Side,
     pub(crate) fabric: VerbsFabric,
+    /// Another one on the same devices, to which all is told, too.
+    pub(crate) other: VerbsFabric,
     /// The way to the group that both have joined.
     pub(crate) to_all: AddressVector,
 }
@@ -96,6 +101,7 @@ impl Bed {
             near,
             far,
             fabric,
+            other: VerbsFabric::new(Settings::default()).expect("devices"),
             to_all: AddressVector::of_group(nowhere, 0),
         };
         let ways = [End::Near, End::Far].map(|end| bed.joined(end, group, Membership::Full));
@@ -198,19 +204,23 @@ impl Bed {
             && self.next(end).is_some_and(|(found, _)| found == b"fence")
     }
 
-    /// Waits for a change of a device's link, others going by.
-    pub(crate) fn await_change(&mut self, device: &str, change: LinkChange) -> bool {
+    /// Waits until both fabrics are told of a change of the links of these devices, others going by.
+    pub(crate) fn await_change(&mut self, devices: &[&str], change: LinkChange) -> bool {
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            while self.fabric.poll().is_some() {}
-            while let Some((name, found)) = self.fabric.link_change() {
-                if name.device == device && found == change {
-                    return true;
+        let mut left = [devices.to_vec(), devices.to_vec()];
+        while left.iter().any(|left| !left.is_empty()) && Instant::now() < deadline {
+            for (fabric, left) in [&mut self.fabric, &mut self.other]
+                .into_iter()
+                .zip(&mut left)
+            {
+                while fabric.poll().is_some() {}
+                while let Some((name, found)) = fabric.link_change() {
+                    left.retain(|device| name.device != *device || found != change);
                 }
             }
-            wait(&[self.fabric.descriptor().expect("it has one")]);
+            wait(&[&self.fabric, &self.other].map(|it| it.descriptor().expect("it has one")));
         }
-        false
+        left.iter().all(Vec::is_empty)
     }
 
     /// Datagrams between two other pairs: sends from the one, the next of the other.

@@ -32,7 +32,7 @@ pub(crate) fn silent_receivers(bed: &mut Bed) {
 pub(crate) fn cut_wire(bed: &mut Bed) {
     let to = bed.to_all;
     ask_for("down");
-    let down = bed.await_change("d0", LinkChange::Down) && bed.await_change("d1", LinkChange::Down);
+    let down = bed.await_change(&["d0", "d1"], LinkChange::Down);
     verdict("down", down, "a cut wire is told as both links being down");
     let sent = bed.send(End::Near, b"x", &to);
     verdict(
@@ -47,7 +47,7 @@ pub(crate) fn cut_wire(bed: &mut Bed) {
         &format!("{link:x?}"),
     );
     ask_for("up");
-    let up = bed.await_change("d0", LinkChange::Up) && bed.await_change("d1", LinkChange::Up);
+    let up = bed.await_change(&["d0", "d1"], LinkChange::Up);
     verdict("up", up, "a mended one as both being up");
     let heard = bed.fence(End::Far) && bed.fence(End::Near);
     verdict("up-heard", heard, "members are what they were");
@@ -56,7 +56,7 @@ pub(crate) fn cut_wire(bed: &mut Bed) {
 /// The near interface gets another address.
 pub(crate) fn other_address(bed: &mut Bed) {
     ask_for("address");
-    let told = bed.await_change("d0", LinkChange::Gids);
+    let told = bed.await_change(&["d0"], LinkChange::Gids);
     verdict("gids", told, "another address is another GID");
     let heard = bed.fence(End::Far) && bed.fence(End::Near);
     verdict("gids-heard", heard, "and those in use are what they were");
@@ -68,10 +68,10 @@ pub(crate) fn pulled_interface(bed: &mut Bed) {
     ask_for("unplug");
     // Into nothing: the device may put the queue pair in error for it.
     let sent = bed.send(End::Near, b"lost", &to);
-    let down = bed.await_change("d0", LinkChange::Down);
+    let down = bed.await_change(&["d0"], LinkChange::Down);
     verdict("unplugged", down, &format!("the last datagram: {sent:?}"));
     ask_for("plug");
-    let up = bed.await_change("d0", LinkChange::Up);
+    let up = bed.await_change(&["d0"], LinkChange::Up);
     verdict("plugged", up, "and up again");
     let sent = bed.send_when_ready(End::Near, b"back", &to);
     let came = bed
@@ -149,7 +149,7 @@ fn attachments<P: Datagrams>(bed: &mut Bed, mut near: P, mut far: P) {
 /// The near device is taken away while a pair is on it.
 pub(crate) fn removed_device(mut bed: Bed) {
     ask_for("remove");
-    let gone = bed.await_change("d0", LinkChange::Gone);
+    let gone = bed.await_change(&["d0"], LinkChange::Gone);
     verdict("removed", gone, "a device that goes is told");
     let to = bed.to_all;
     let sent = bed.send(End::Near, b"x", &to);
@@ -168,12 +168,13 @@ pub(crate) fn removed_device(mut bed: Bed) {
     let Bed {
         near,
         mut far,
-        mut fabric,
+        fabric,
+        other,
         ..
     } = bed;
     drop(near);
     // The kernel waits with it until nothing is left that was made of it.
-    ask_for_with(&mut fabric, "removed");
+    ask_for_with(&mut [fabric, other], "removed");
     let sent = far.pair.send(b"alone", &to);
     verdict("removed-other", sent.is_ok(), "the other device goes on");
 }

@@ -85,8 +85,11 @@ impl VerbsFabric {
             }
             (at, _) => at,
         };
-        id.bind(at).map_err(failure)?;
         let nowhere = || FailureKind::Absent.because(format!("no RDMA device has {}", at.ip()));
+        id.bind(at).map_err(|fault| match fault.errno {
+            libc::ENODEV | libc::EADDRNOTAVAIL => nowhere(),
+            _ => failure(fault),
+        })?;
         let context = id.context().ok_or_else(nowhere)?;
         let number = id.link();
         let device = self.device_of(context).ok_or_else(nowhere)?;

@@ -16,7 +16,7 @@
 
 use super::VerbsFabric;
 use super::connections::Connection;
-use crate::device::{self, Limits, LinkState, present};
+use crate::device::{self, Limits, LinkState, Share, is_shared, present};
 use crate::error::{Error, Fault};
 use crate::object::{Context, Device, Region, Rights};
 use rpcrdma_fabric::arena::Arena;
@@ -37,6 +37,8 @@ pub(crate) struct Known {
     pub(super) number: u64,
     pub(crate) device: Arc<Device>,
     pub(crate) limits: Limits,
+    /// With the other fabrics of this process.
+    pub(super) share: Arc<Share>,
     node: Option<u32>,
     /// Nothing of it can be used any more.
     pub(super) gone: bool,
@@ -116,6 +118,7 @@ impl VerbsFabric {
         let device = Arc::new(Device::new(self.library, context)?);
         let limits = device::limits(&device)?;
         let number = super::look::CHANNEL + self.number() + 1;
+        let share = Share::of(context, &self.bell);
         self.watch(context.events(), number)?;
         // Asked only now that what changes is told.
         let links = device::links(self.library, context, limits.links, &self.settings)?;
@@ -127,6 +130,7 @@ impl VerbsFabric {
             node: device::node(device.name()),
             device,
             limits,
+            share,
             gone: false,
             down,
             unburied: Vec::new(),
@@ -375,7 +379,7 @@ impl VerbsFabric {
                 .extract_if(.., let_go)
                 .map(|it| it.device.context()),
         );
-        for context in &over {
+        for context in over.iter().filter(|context| !is_shared(**context)) {
             context.cut_off();
         }
         if !over.is_empty() {

@@ -1,6 +1,6 @@
 //! Reading everything that control can be told, without waiting.
 
-use super::VerbsFabric;
+use super::{Known, VerbsFabric};
 use crate::cm::{Happening, What};
 use crate::device::{News, next};
 use crate::error::Error;
@@ -9,6 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the descriptors behind the one are called: these, and devices by their numbers.
@@ -49,6 +50,7 @@ impl VerbsFabric {
                     self.bell.hush();
                     self.hear_ports();
                     self.hear_names();
+                    self.hear_others();
                 }
                 CHANNEL => self.hear_manager(),
                 device => self.hear_device(device),
@@ -91,16 +93,40 @@ impl VerbsFabric {
             let Some(news) = next(&known.device) else {
                 return;
             };
-            match news {
-                News::LinkDown(link) => self.lose_link(number, link),
-                News::LinkUp(link) => self.regain_link(number, link),
-                News::Gone => self.lose_device(number),
-                News::QueueBroken(queue) => self.lose_port(queue),
-                News::PairBroken(pair) => self.lose_pair(pair),
-                News::PairReached(pair) => self.note_reached(pair),
-                News::Changed(link, change) => self.note_change(number, link, change),
-                News::Other => {}
+            known.share.tell_others(news);
+            self.take_news(number, news);
+        }
+    }
+
+    /// What other fabrics of this process have read of the devices that this one is on, too.
+    fn hear_others(&mut self) {
+        let there = self.devices.iter().filter(|known| !known.gone);
+        let shares: Vec<_> = there
+            .map(|known| (known.number, Arc::clone(&known.share)))
+            .collect();
+        for (number, share) in shares {
+            while let Some(news) = share.next().filter(|_| self.has(number)) {
+                self.take_news(number, news);
             }
+        }
+    }
+
+    /// The device of this number is there.
+    fn has(&self, number: u64) -> bool {
+        let there = |known: &Known| known.number == number && !known.gone;
+        self.devices.iter().any(there)
+    }
+
+    fn take_news(&mut self, number: u64, news: News) {
+        match news {
+            News::LinkDown(link) => self.lose_link(number, link),
+            News::LinkUp(link) => self.regain_link(number, link),
+            News::Gone => self.lose_device(number),
+            News::QueueBroken(queue) => self.lose_port(queue),
+            News::PairBroken(pair) => self.lose_pair(pair),
+            News::PairReached(pair) => self.note_reached(pair),
+            News::Changed(link, change) => self.note_change(number, link, change),
+            News::Other => {}
         }
     }
 }

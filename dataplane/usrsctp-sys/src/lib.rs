@@ -1,6 +1,6 @@
 //! libusrsctp, loaded at run time.
 //!
-//! [`struct@Copy`] is the library with state of its own: associations, timers, configuration and locks
+//! [`Instance`] is the library with state of its own: associations, timers, configuration and locks
 //! are global variables of it, so whoever wants an SCTP that nobody else touches takes a copy.
 //! Types and constants have the names of `usrsctp.h`.
 //!
@@ -12,7 +12,7 @@
 #![allow(unsafe_code, reason = "a foreign interface, raw as it is")]
 
 mod absent;
-mod copies;
+mod instances;
 mod library;
 #[allow(
     missing_docs,
@@ -22,5 +22,5 @@ mod library;
 pub mod types;
 
 pub use absent::Absent;
-pub use copies::Copy;
+pub use instances::Instance;
 pub use library::Calls;

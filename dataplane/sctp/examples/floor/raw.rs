@@ -14,7 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::ptr;
 use std::sync::OnceLock;
 use std::time::Instant;
-use usrsctp_sys::Copy;
+use usrsctp_sys::Instance;
 use usrsctp_sys::types as sys;
 
 /// Stands for the other end in the library, which does not follow it.
@@ -38,7 +38,7 @@ thread_local! {
 
 /// One association of the library's.
 pub(super) struct Raw {
-    library: Copy,
+    library: Instance,
     socket: *mut sys::socket,
     wire: &'static UdpSocket,
     packet: Vec<u8>,
@@ -84,7 +84,7 @@ impl Raw {
         SockRef::from(&wire).set_send_buffer_size(8 << 20)?;
         SockRef::from(&wire).set_recv_buffer_size(8 << 20)?;
         let wire = WIRE.get_or_init(|| wire);
-        let library = Copy::take().map_err(|absent| absent.to_string())?;
+        let library = Instance::take().map_err(|absent| absent.to_string())?;
         let (domain, kind) = (c_int::from(sys::AF_CONN), libc::SOCK_SEQPACKET);
         // SAFETY: the first call to this copy; the callback lives as long as the program.
         unsafe { (library.usrsctp_init_nothreads)(0, Some(send_packet), None) };

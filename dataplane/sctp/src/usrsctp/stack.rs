@@ -11,7 +11,7 @@ use libc::{c_int, c_void};
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::{self, NonNull};
-use usrsctp_sys::{Copy, types as sys};
+use usrsctp_sys::{Instance, types as sys};
 
 /// Chunks that an association queues, sent or not: DDP has at most 32767 of a stream out.
 const CHUNKS: u32 = 8192;
@@ -22,7 +22,7 @@ const BURST: u32 = 32;
 
 /// An endpoint in a copy of the library that is this endpoint's alone.
 pub(super) struct Stack {
-    copy: Copy,
+    copy: Instance,
     socket: NonNull<sys::socket>,
     /// From `Box::into_raw`: callbacks use it through the thread's variable.
     desk: NonNull<Desk>,
@@ -39,7 +39,7 @@ impl Stack {
         settings: &Settings,
         listens: bool,
     ) -> Result<Stack, Error> {
-        let copy = Copy::take().map_err(|absent| Error::Absent(absent.to_string()))?;
+        let copy = Instance::take().map_err(|absent| Error::Absent(absent.to_string()))?;
         if copy.is_fresh() {
             set_up(&copy);
         }
@@ -88,7 +88,7 @@ impl Stack {
     }
 
     /// Makes a call, with the desk open for its callbacks.
-    fn call<T>(&mut self, call: impl FnOnce(&Copy, *mut sys::socket) -> T) -> T {
+    fn call<T>(&mut self, call: impl FnOnce(&Instance, *mut sys::socket) -> T) -> T {
         let (copy, socket) = (&self.copy, self.socket.as_ptr());
         // SAFETY: the desk lives as long as the stack, which is borrowed mutably, and `call` has
         // no way to it.
@@ -343,7 +343,7 @@ impl Drop for Stack {
 }
 
 /// Sets a copy of the library up, which only its first user does.
-fn set_up(copy: &Copy) {
+fn set_up(copy: &Instance) {
     // SAFETY: the first call to this copy; the callback lives as long as the program.
     unsafe { (copy.usrsctp_init_nothreads)(0, Some(send_packet), None) };
     // SAFETY: the copy is set up; this and what follows only store numbers.

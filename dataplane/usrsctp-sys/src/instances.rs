@@ -22,7 +22,7 @@ use std::{ffi::CStr, mem::MaybeUninit, ops::Deref};
 
 /// A loaded library that nobody else in the process uses.
 #[derive(Debug)]
-pub struct Copy {
+pub struct Instance {
     calls: &'static Calls,
     fresh: bool,
 }
@@ -43,16 +43,16 @@ fn shelf() -> MutexGuard<'static, Shelf> {
     SHELF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Copy {
+impl Instance {
     /// A copy that has no user.
     ///
     /// # Errors
     ///
     /// [`Absent`], to be shown as it is.
-    pub fn take() -> Result<Copy, Absent> {
+    pub fn take() -> Result<Instance, Absent> {
         let mut shelf = shelf();
         if let Some(calls) = shelf.idle.pop() {
-            return Ok(Copy {
+            return Ok(Instance {
                 calls,
                 fresh: false,
             });
@@ -65,7 +65,7 @@ impl Copy {
             }
             Some(path) => loaded_from_memory(path)?,
         };
-        Ok(Copy {
+        Ok(Instance {
             calls: Box::leak(Box::new(calls)),
             fresh: true,
         })
@@ -78,7 +78,7 @@ impl Copy {
     }
 }
 
-impl Deref for Copy {
+impl Deref for Instance {
     type Target = Calls;
 
     fn deref(&self) -> &Calls {
@@ -86,7 +86,7 @@ impl Deref for Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for Instance {
     fn drop(&mut self) {
         shelf().idle.push(self.calls);
     }

@@ -1,17 +1,17 @@
 //! Copies of the library have state of their own.
 
-use usrsctp_sys::{Copy, types};
+use usrsctp_sys::{Instance, types};
 
 #[test]
 fn copies_share_no_state_and_go_to_the_next_user() {
-    let first = match Copy::take() {
+    let first = match Instance::take() {
         Ok(first) => first,
         Err(absent) => {
             println!("SKIPPED: {absent}");
             return;
         }
     };
-    let second = Copy::take().expect("a copy from memory");
+    let second = Instance::take().expect("a copy from memory");
     assert!(first.is_fresh());
     assert!(second.is_fresh());
     assert_ne!(
@@ -21,7 +21,7 @@ fn copies_share_no_state_and_go_to_the_next_user() {
 
     // SAFETY: set up once, with no callbacks.
     unsafe { (first.usrsctp_init_nothreads)(0, None, None) };
-    let made = |copy: &Copy| {
+    let made = |copy: &Instance| {
         // SAFETY: a copy that is not set up says so.
         let socket = unsafe {
             (copy.usrsctp_socket)(
@@ -41,7 +41,7 @@ fn copies_share_no_state_and_go_to_the_next_user() {
 
     let address = second.usrsctp_conninput as usize;
     drop(second);
-    let third = Copy::take().expect("the one given back");
+    let third = Instance::take().expect("the one given back");
     assert!(!third.is_fresh());
     assert_eq!(third.usrsctp_conninput as usize, address);
 }

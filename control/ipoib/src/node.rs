@@ -69,6 +69,13 @@ struct Key {
     mgid: Gid,
 }
 
+/// Octets of state for a group: its entry and its timer in trees whose nodes may be half empty, and the count of its
+/// attachments. What waits for a group comes to it, within its own limits.
+pub const STATE_PER_GROUP_BYTES: usize =
+    2 * (size_of::<(Key, Group)>() + size_of::<(Moment, Timer)>()) + size_of::<(Gid, u32)>();
+
+const _: () = assert!(STATE_PER_GROUP_BYTES < 512);
+
 /// Whom an answer of the SA is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {

@@ -4,6 +4,7 @@
 //! over in batches what has come. A branch is all that tells them apart, so that an endpoint, and
 //! all that is above it, is compiled once.
 
+use crate::discards::{self, Discards};
 #[cfg(feature = "dpdk")]
 use crate::dpdk;
 use crate::udp::{self, Address, Outbox, Sent, route_mtu};
@@ -81,6 +82,15 @@ impl Carriage {
             Carriage::Socket(socket, _) => socket.as_fd(),
             #[cfg(feature = "dpdk")]
             Carriage::Port(end) => end.descriptor(),
+        }
+    }
+
+    /// What has come and was not taken.
+    pub(crate) fn discards(&self) -> Discards {
+        match self {
+            Carriage::Socket(..) => discards::NONE,
+            #[cfg(feature = "dpdk")]
+            Carriage::Port(end) => end.discards(),
         }
     }
 

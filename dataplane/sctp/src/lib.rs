@@ -36,6 +36,7 @@ mod notice;
 mod roster;
 mod settings;
 mod udp;
+mod discards;
 mod usrsctp;
 
 #[cfg(feature = "dpdk")]
@@ -43,4 +44,5 @@ pub use dpdk::{EtherPort, HubCounts, PortPlan, Ports};
 pub use kernel::KernelSctp;
 pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 pub use settings::{ADAPTATION_DDP, ENCAPSULATION_PORT, NFS_RDMA_PORT, Settings};
+pub use discards::{DISCARDS, Discards};
 pub use usrsctp::{Counts, Usrsctp};

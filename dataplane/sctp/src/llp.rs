@@ -1,5 +1,6 @@
 //! What RDMAP's adaptation asks of SCTP (RFC 5043 sections 5, 8, 9 and 11).
 
+use crate::discards::{self, Discards};
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -74,6 +75,11 @@ pub trait Llp {
 
     /// When a turn has to be, whatever comes; `None` while only the descriptor can bring work.
     fn deadline(&self) -> Option<Instant>;
+
+    /// What has come and was not taken, as far as this layer gets to see it.
+    fn discards(&self) -> Discards {
+        discards::NONE
+    }
 
     /// Readable when packets have come: for sleeping on.
     fn descriptor(&self) -> BorrowedFd<'_>;

@@ -56,6 +56,11 @@ impl<L> Sites<L> {
         carriers.flat_map(Carriers::associations)
     }
 
+    /// Every SCTP endpoint.
+    pub(super) fn llps(&self) -> impl Iterator<Item = &L> {
+        self.0.iter().map(|site| &site.llp)
+    }
+
     /// A stream, if its association is there and up.
     #[inline]
     pub(super) fn reach(&mut self, at: At) -> Option<Reach<'_>> {

@@ -7,7 +7,7 @@ use super::IwarpPort;
 use rpcrdma_fabric::{PortCounts, PortRejects};
 use rpcrdma_iwarp::session::Counts;
 use rpcrdma_iwarp::{End, Refusal, Reject};
-use rpcrdma_sctp::Llp;
+use rpcrdma_sctp::{DISCARDS, Discards, Llp};
 
 /// What is found wrong here, and not by a session: behind [`Reject`]'s names and [`Refusal`]'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,8 @@ impl Wrong {
 
 const REFUSALS: usize = Reject::COUNT;
 const WRONGS: usize = REFUSALS + Refusal::NAMES.len();
-const COUNT: usize = WRONGS + Wrong::NAMES.len();
+const DISCARDED: usize = WRONGS + Wrong::NAMES.len();
+const COUNT: usize = DISCARDED + DISCARDS.len();
 
 const NAMES: [&str; COUNT] = {
     let mut names = [""; COUNT];
@@ -35,8 +36,10 @@ const NAMES: [&str; COUNT] = {
             Reject::ALL[place].name()
         } else if place < WRONGS {
             Refusal::NAMES[place - REFUSALS]
-        } else {
+        } else if place < DISCARDED {
             Wrong::NAMES[place - WRONGS]
+        } else {
+            DISCARDS[place - DISCARDED]
         };
         place += 1;
     }
@@ -85,6 +88,13 @@ impl Tally {
         }
     }
 
+    /// What never got as far as an association.
+    fn note(&mut self, discards: &Discards) {
+        for (place, &count) in discards.iter().enumerate() {
+            self.rejects.add(DISCARDED + place, count);
+        }
+    }
+
     /// A session is over.
     #[cold]
     pub(super) fn end(&mut self, end: End) {
@@ -120,6 +130,9 @@ impl<L: Llp> IwarpPort<L> {
         };
         for association in self.sites.associations() {
             sum.absorb(association.counts());
+        }
+        for llp in self.sites.llps() {
+            sum.note(&llp.discards());
         }
         sum
     }

@@ -2,6 +2,7 @@
 
 use super::hub::{Packet, Parting};
 use super::ports::{EtherPort, Ports};
+use crate::discards::{self, Discards};
 use crate::llp::Error;
 use crate::udp::{Address, Sent};
 use dpdk_sys::{BURST, Frame, Pool};
@@ -145,6 +146,14 @@ impl End {
     /// Datagrams that found no buffer, so far.
     pub(crate) fn refused(&self) -> u64 {
         self.short
+    }
+
+    /// What has come to the port and was not taken, for the first of its endpoints to tell.
+    pub(crate) fn discards(&self) -> Discards {
+        match &self.seat {
+            Seat::Taken { port, index, .. } => port.wait().discards(*index),
+            Seat::None | Seat::Deaf => discards::NONE,
+        }
     }
 
     /// Gives the port what it takes.

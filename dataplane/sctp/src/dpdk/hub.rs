@@ -1,8 +1,11 @@
 //! One port, its link, and the queues of its endpoints.
 
+use crate::discards::{self, Discards};
 use crate::udp::Address;
 use dpdk_sys::{BURST, Frame, Port, PortCounts};
-use rpcrdma_ether::{Arrival, Counts, Datagram, Dispatch, Link, Short, Station, Unfit, Way};
+use rpcrdma_ether::{
+    Arrival, Counts, Datagram, Dispatch, Link, Refused, Short, Station, Unfit, Way,
+};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -109,6 +112,28 @@ impl Hub {
 
     pub(super) fn counts(&self) -> (PortCounts, Counts, HubCounts) {
         (self.port.counts(), *self.link.counts(), self.counts)
+    }
+
+    /// What has come and was not taken. One endpoint tells for all, or it would be told by each.
+    pub(super) fn discards(&self, index: usize) -> Discards {
+        let mut discards = discards::NONE;
+        if self.places.iter().position(Option::is_some) != Some(index) {
+            return discards;
+        }
+        let link = self.link.counts();
+        let frames = Refused::ALL.iter().map(|why| link.refused(*why));
+        let HubCounts {
+            no_port,
+            overrun,
+            chained,
+            damaged,
+            ..
+        } = self.counts;
+        let all = frames.chain([chained, damaged, no_port, overrun]);
+        for (count, value) in discards.iter_mut().skip(1).zip(all) {
+            *count = value;
+        }
+        discards
     }
 
     pub(super) fn pool(&self) -> dpdk_sys::Pool {
@@ -267,5 +292,20 @@ impl Hub {
             self.say(&request);
         }
         self.transmit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discards::DISCARDS;
+
+    /// The names of what is refused stand where its numbers are put.
+    #[test]
+    fn numbers_have_their_names() {
+        for (name, why) in DISCARDS.iter().skip(1).zip(Refused::ALL) {
+            assert_eq!(*name, format!("frame-{}", why.name().replace('_', "-")));
+        }
+        assert_eq!(DISCARDS.len(), 1 + Refused::ALL.len() + 4);
     }
 }

@@ -4,6 +4,7 @@ use super::desk::Path;
 use super::stack::Stack;
 use crate::carriage::{Carriage, Inbox};
 use crate::checksum::HEADER_OCTETS;
+use crate::discards::Discards;
 #[cfg(feature = "dpdk")]
 use crate::dpdk::{End, Ports};
 use crate::llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
@@ -337,6 +338,12 @@ impl Llp for Usrsctp {
         }
         let told = self.told.filter(|_| !self.roster.is_empty())?;
         told.checked_add(TICK)
+    }
+
+    fn discards(&self) -> Discards {
+        let mut discards = self.stack.peek().carriage.discards();
+        discards[0] = self.counts.damaged;
+        discards
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

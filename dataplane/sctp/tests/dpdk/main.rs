@@ -13,7 +13,7 @@ mod support;
 use bed::{at, connector, eal, listener, open, plan, talk, tidy};
 use dpdk_sys::Eal;
 use rpcrdma_ether::Refused;
-use rpcrdma_sctp::{Error, EtherPort, Llp, Ports, Settings, Usrsctp};
+use rpcrdma_sctp::{DISCARDS, Error, EtherPort, Llp, Ports, Settings, Usrsctp};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use support::{Pair, is_absent};
@@ -76,10 +76,27 @@ fn two_endpoints_at_one_address(port: &EtherPort) {
     let (first, mut second) = (listener(port), listener(port));
     let mut pair = Pair::of(first, connector(port));
     pair.up_by(at(port, 9899));
+    nobody_hears_there(port, &mut pair, &second);
     second.turn(now, &mut |event| panic!("{event:?}"));
     drop(pair);
     drop(second);
     talk(Pair::of(listener(port), connector(port)));
+}
+
+/// What is for a UDP port without an endpoint is counted, and told by one endpoint for all.
+fn nobody_hears_there(port: &EtherPort, pair: &mut Pair, deaf: &Usrsctp) {
+    let place = DISCARDS.iter().position(|name| *name == "frame-no-port");
+    let place = place.expect("a counter");
+    let now = Instant::now();
+    let asked = pair.client.llp.associate(at(port, 7), now);
+    asked.expect("asked for");
+    pair.until(|pair| pair.server.llp.discards()[place] >= 1);
+    assert_eq!(
+        pair.client.llp.discards(),
+        [0; DISCARDS.len()],
+        "told by the first"
+    );
+    assert_eq!(deaf.discards(), [0; DISCARDS.len()]);
 }
 
 /// Nothing announces what comes to a port.

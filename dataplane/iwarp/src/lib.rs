@@ -131,6 +131,7 @@
 
 pub mod ddp;
 mod event;
+mod listed;
 mod local;
 mod lower;
 pub mod rdmap;

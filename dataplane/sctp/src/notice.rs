@@ -170,4 +170,36 @@ mod tests {
             assert_eq!(USRSCTP.parse(&whole[..len]), Notice::Other, "{len} octets");
         }
     }
+
+    /// Whatever comes, cut anywhere: only the kinds that are known say something.
+    #[test]
+    fn any_kind_of_any_length() {
+        for dialect in [USRSCTP, LINUX] {
+            let known = [
+                dialect.association,
+                dialect.shutdown,
+                dialect.adaptation,
+                dialect.torn,
+                dialect.dry,
+            ];
+            for kind in 0..=u16::MAX {
+                let mut octets = [0xA5; 24];
+                octets[..2].copy_from_slice(&kind.to_ne_bytes());
+                for len in 0..=octets.len() {
+                    let says = dialect.parse(&octets[..len]) != Notice::Other;
+                    assert!(
+                        !says || (len >= 2 && known.contains(&kind)),
+                        "{kind}, {len}"
+                    );
+                }
+            }
+            for state in 0..=u16::MAX {
+                let mut octets = change(state, &[1; 4]);
+                octets[..2].copy_from_slice(&dialect.association.to_ne_bytes());
+                let says = dialect.parse(&octets) != Notice::Other;
+                let known = (dialect.up..dialect.up + 5).contains(&state);
+                assert_eq!(says, known, "state {state}");
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! RDMAP's control octet, and which message goes into which buffer (RFC 5040 section 4.1).
 
 use crate::ddp::{Header, Tagged, Untagged};
+use crate::listed::listed;
 use crate::reject::Reject;
 
 /// The queue of Sends.
@@ -12,41 +13,30 @@ pub const QUEUE_TERMINATE: u32 = 2;
 
 const VERSION: u8 = 1;
 
-/// What a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Opcode {
-    /// RDMA Write.
-    Write = 0,
-    /// RDMA Read Request.
-    ReadRequest = 1,
-    /// RDMA Read Response.
-    ReadResponse = 2,
-    /// Send.
-    Send = 3,
-    /// Send with Invalidate.
-    SendInvalidate = 4,
-    /// Send with Solicited Event.
-    SendSolicited = 5,
-    /// Send with Solicited Event and Invalidate.
-    SendSolicitedInvalidate = 6,
-    /// Terminate.
-    Terminate = 7,
+listed! {
+    /// What a message is.
+    #[repr(u8)]
+    Opcode {
+        /// RDMA Write.
+        Write = 0,
+        /// RDMA Read Request.
+        ReadRequest = 1,
+        /// RDMA Read Response.
+        ReadResponse = 2,
+        /// Send.
+        Send = 3,
+        /// Send with Invalidate.
+        SendInvalidate = 4,
+        /// Send with Solicited Event.
+        SendSolicited = 5,
+        /// Send with Solicited Event and Invalidate.
+        SendSolicitedInvalidate = 6,
+        /// Terminate.
+        Terminate = 7,
+    }
 }
 
 impl Opcode {
-    /// Every opcode, in order.
-    pub const ALL: [Opcode; 8] = [
-        Opcode::Write,
-        Opcode::ReadRequest,
-        Opcode::ReadResponse,
-        Opcode::Send,
-        Opcode::SendInvalidate,
-        Opcode::SendSolicited,
-        Opcode::SendSolicitedInvalidate,
-        Opcode::Terminate,
-    ];
-
     /// Reads a control octet; its reserved bits are not looked at.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! code of 16 bits, then private data.
 
 use super::depths::Word;
+use crate::listed::listed;
 use crate::reject::Reject;
 
 /// Most octets of private data, the IRD/ORD word counted.
@@ -10,39 +11,29 @@ pub const PRIVATE_DATA_BYTES: usize = 512;
 /// Octets of the IRD/ORD word.
 const WORD_BYTES: usize = 4;
 
-/// What a control message says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u16)]
-pub enum Function {
-    /// Asks for a session.
-    Initiate = 1,
-    /// Grants it.
-    Accept = 2,
-    /// The upper layer does not want it.
-    Reject = 3,
-    /// The last of a session.
-    Terminate = 4,
-    /// Asks for a session, with the IRD/ORD word.
-    EnhancedInitiate = 5,
-    /// Grants a session that was asked for in that way, with the word.
-    EnhancedAccept = 6,
-    /// The upper layer does not want a session that was asked for in that way. It has no word
-    /// (RFC 6581 section 7).
-    EnhancedReject = 7,
+listed! {
+    /// What a control message says.
+    #[repr(u16)]
+    Function {
+        /// Asks for a session.
+        Initiate = 1,
+        /// Grants it.
+        Accept = 2,
+        /// The upper layer does not want it.
+        Reject = 3,
+        /// The last of a session.
+        Terminate = 4,
+        /// Asks for a session, with the IRD/ORD word.
+        EnhancedInitiate = 5,
+        /// Grants a session that was asked for in that way, with the word.
+        EnhancedAccept = 6,
+        /// The upper layer does not want a session that was asked for in that way. It has no word
+        /// (RFC 6581 section 7).
+        EnhancedReject = 7,
+    }
 }
 
 impl Function {
-    /// Every function code, in order.
-    pub const ALL: [Function; 7] = [
-        Function::Initiate,
-        Function::Accept,
-        Function::Reject,
-        Function::Terminate,
-        Function::EnhancedInitiate,
-        Function::EnhancedAccept,
-        Function::EnhancedReject,
-    ];
-
     const fn has_word(self) -> bool {
         matches!(self, Function::EnhancedInitiate | Function::EnhancedAccept)
     }
@@ -73,8 +64,8 @@ pub struct Control<'a> {
 pub fn parse(octets: &[u8]) -> Result<Control<'_>, Reject> {
     let (code, data) = octets.split_first_chunk().ok_or(Reject::ChunkShort)?;
     let code = u16::from_be_bytes(*code);
-    let function = Function::ALL
-        .into_iter()
+    let mut known = Function::ALL.iter().copied();
+    let function = known
         .find(|function| *function as u16 == code)
         .ok_or(Reject::FunctionCode)?;
     if data.len() > PRIVATE_DATA_BYTES {

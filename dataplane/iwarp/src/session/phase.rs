@@ -4,23 +4,11 @@
 //! What has no place in the table is, where a peer did it, a chunk that conforms to no legal
 //! sequence ([`Event::Breach`] is fed instead), and where this side's upper layer did it, refused.
 
+use crate::listed::listed;
+
 /// A step that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Illegal;
-
-/// Declares an enum with the list of its values.
-macro_rules! listed {
-    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $value:ident,)* }) => {
-        $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[doc = $vdoc])* $value,)* }
-
-        impl $name {
-            /// Every value, in order.
-            pub const ALL: &'static [Self] = &[$(Self::$value,)*];
-        }
-    };
-}
 
 listed! {
     /// Where a stream is.

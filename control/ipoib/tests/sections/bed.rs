@@ -11,6 +11,7 @@ use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{AddressVector, Fate, LinkId, Node, Origin, Output};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::port::PortFacts;
+use rpcrdma_ipoib::sa::Chance;
 use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings};
 use rpcrdma_ipoib::small_sa::{Capacity, Partition, SmallSa, SubnetPort};
 use rpcrdma_ipoib::time::Moment;
@@ -77,6 +78,8 @@ pub(crate) struct Bed {
     pub(crate) statuses: Vec<Status>,
     /// The subnet manager answers this to every request about a membership by a method.
     pub(crate) refused: Option<(Method, Status)>,
+    /// The subnet manager's answers are changed on their way: this often of a hundred, and by what is drawn.
+    pub(crate) garbled: Option<(Chance, u64)>,
     /// Each answer comes twice.
     pub(crate) twice: bool,
 }
@@ -116,6 +119,7 @@ impl Bed {
             deaf: false,
             statuses: Vec::new(),
             refused: None,
+            garbled: None,
             twice: false,
         }
     }
@@ -234,9 +238,10 @@ impl Bed {
             Output::Mad { to, ref bytes, .. } if to == self.sa.lid() => {
                 seat.deeds.push(Deed::Asked(asked(bytes)));
                 let lid = seat.facts.lid;
-                let Some(reply) = self.reply(lid, bytes) else {
+                let Some(mut reply) = self.reply(lid, bytes) else {
                     return;
                 };
+                self.garble(&mut reply);
                 for _ in 0..1 + u8::from(self.twice) {
                     self.seats[at].node.mad_came(now, to, &reply);
                 }
@@ -254,7 +259,7 @@ impl Bed {
             }
             Output::Detach(from) => {
                 assert!(seat.attached.remove(&from.mgid), "not attached");
-                seat.node.detached(now, from, Ok(()));
+                seat.node.detached(now, from, device);
             }
             Output::Close { .. } => seat.attached.clear(),
             Output::Frame {
@@ -286,6 +291,23 @@ impl Bed {
             if its && let Some(datagram) = seat.node.frame_came(self.now, LINK, &origin, bytes) {
                 seat.got.push(datagram.payload.to_vec());
             }
+        }
+    }
+
+    fn garble(&mut self, reply: &mut Vec<u8>) {
+        let Some((chance, percent)) = &mut self.garbled else {
+            return;
+        };
+        if chance.below(100) >= *percent {
+            return;
+        }
+        let length = reply.len() as u64;
+        for _ in 0..=chance.below(4) {
+            let at = usize::try_from(chance.below(length)).expect("a length");
+            reply[at] = chance.word().to_be_bytes()[0];
+        }
+        if chance.below(4) == 0 {
+            reply.truncate(usize::try_from(chance.below(length)).expect("a length"));
         }
     }
 

@@ -2,14 +2,24 @@
 
 use crate::bed::{Bed, LINK, MANAGER, SIX, attributes, mgid, spec};
 use rpcrdma_ipoib::gid::{Gid, Lid};
+use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mad::{
     ClassPortInfo, Event, Mad, McMember, Method, Notice, Status, TABLE_BYTES, Tid, emit,
 };
 use rpcrdma_ipoib::node::Output;
+use rpcrdma_ipoib::sa::Chance;
+use rpcrdma_ipoib::settings::LinkSpec;
 use rpcrdma_ipoib::trouble::Ignored;
 
 fn ignored(bed: &Bed, at: usize, why: Ignored) -> u64 {
     bed.seats[at].node.ledger().ignored_things().of(why)
+}
+
+const fn router(spec: LinkSpec) -> LinkSpec {
+    LinkSpec {
+        router: true,
+        ..spec
+    }
 }
 
 /// A node that has asked about a group, and its question.
@@ -166,4 +176,61 @@ fn words_of_the_device_that_nobody_asked_for() {
     node.queue_opened(bed.now, LINK, Ok(5));
     node.queue_opened(bed.now, rpcrdma_ipoib::node::LinkId(9), Ok(5));
     assert_eq!(ignored(&bed, at, Ignored::StaleWord), 4);
+}
+
+/// Answers with octets changed and ends cut off, whatever they then say: nothing of it is fatal, and once answers are
+/// whole again everything is as it should be.
+#[test]
+fn garbled_answers() {
+    for seed in 0..100 {
+        let mut bed = Bed::new();
+        bed.garbled = Some((Chance::new(seed), 50));
+        let at = bed.up(router(spec(SIX)));
+        for group in 1..=5 {
+            bed.join(at, &format!("239.0.0.{group}"));
+            bed.send(at, &format!("239.0.1.{group}"));
+            bed.pass(2_000);
+        }
+        bed.pass(60_000);
+        bed.garbled = None;
+        bed.pass(60_000);
+        assert_eq!(bed.seats[at].attached.len(), 7, "seed {seed}");
+        for group in 1..=5 {
+            let group = format!("ff12:401b:8006::f00:{group}");
+            assert_eq!(bed.held(at, &group), 1, "seed {seed}");
+        }
+        let link = bed.seats[at].node.link_status(LINK).expect("a link");
+        assert_eq!(link.state, LinkState::Up, "seed {seed}");
+    }
+}
+
+/// Any octets at all, as datagrams and as frames.
+#[test]
+fn noise() {
+    let mut bed = Bed::new();
+    let at = bed.up(spec(SIX));
+    let mut chance = Chance::new(1);
+    let origin = rpcrdma_ipoib::node::Origin {
+        lid: MANAGER,
+        gid: None,
+        group: None,
+        qpn: 1,
+    };
+    let node = &mut bed.seats[at].node;
+    for _ in 0..20_000 {
+        let length = chance.below(300);
+        let mut octets: Vec<u8> = (0..length)
+            .map(|_| chance.word().to_be_bytes()[0])
+            .collect();
+        // half of them get as far as the class
+        if chance.below(2) == 0 && octets.len() > 4 {
+            octets[..3].copy_from_slice(&[1, 3, 2]);
+        }
+        node.mad_came(bed.now, MANAGER, &octets);
+        node.frame_came(bed.now, LINK, &origin, &octets);
+    }
+    let ignored = node.ledger().ignored_things().total();
+    assert!(ignored >= 39_000, "{ignored}");
+    let link = node.link_status(LINK).expect("a link");
+    assert_eq!(link.state, LinkState::Up);
 }

@@ -11,8 +11,9 @@
 use crate::clock::Clock;
 use crate::pairs::{self, Pairs};
 use rpcrdma_fabric::datagram::{AddressVector, Arrival, Datagrams, LinkChange, PairWanted, Unsent};
-use rpcrdma_ipoib::gid::Lid;
-use rpcrdma_ipoib::node::{LinkId, Node, Opening, Output};
+use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
+use rpcrdma_ipoib::node::{LinkId, Node, Opening, Origin, Output};
+use rpcrdma_ipoib::packet::{HardwareAddress, Udp};
 use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::time::Moment;
 use rpcrdma_umad::{Class, Event, Facts, PortState, Reply, Subnet, Target};
@@ -91,6 +92,40 @@ impl Driver {
     /// The queue pair of a link.
     pub(crate) fn pair(&self, link: LinkId) -> Option<&(dyn Datagrams + Send)> {
         self.open.get(usize::from(link.0))?.as_deref()
+    }
+
+    /// The port's GUID, as far as it is known.
+    pub(crate) fn guid(&self) -> Guid {
+        self.subnet.facts().guid
+    }
+
+    /// Where a link's queue pair is.
+    pub(crate) fn hardware(&self, link: LinkId) -> Option<HardwareAddress> {
+        let facts = self.pair(link)?.facts();
+        Some(HardwareAddress::datagrams(facts.queue_pair, Gid(facts.gid)))
+    }
+
+    /// The way back to where a frame came from.
+    pub(crate) fn way_back(&self, link: LinkId, from: &Arrival) -> AddressVector {
+        let q_key = self.pair(link).map_or(0, |pair| pair.facts().q_key);
+        AddressVector::reply(from, q_key)
+    }
+
+    /// Tells the node of the frame that was received last; the datagram in it. [`Driver::work`] afterwards.
+    pub(crate) fn frame_came(
+        &mut self,
+        link: LinkId,
+        from: &Arrival,
+        now: Instant,
+    ) -> Option<Udp<'_>> {
+        let origin = Origin {
+            lid: Lid(from.lid),
+            gid: from.gid.map(Gid),
+            group: from.to.filter(|_| from.is_multicast()).map(Gid),
+            qpn: from.queue_pair,
+        };
+        let now = self.clock.moment(now);
+        self.node.frame_came(now, link, &origin, &self.frame)
     }
 
     /// Takes what came from the SA and the devices, and lets time pass. Frames are taken apart, by [`Driver::receive`].

@@ -1,44 +1,24 @@
-//! The IP of one link: its own addresses, the questions for them, and the datagrams that are for it. Pure.
+//! The addresses of one link's IP: which datagrams are for them, and whether somebody else has one. Pure.
 //!
-//! Whoever asks for an address of ours (ARP, neighbour discovery) is answered at the queue pair that asked: where a frame came
-//! from is known better than what it says. A datagram is taken that is to one of our addresses, to the broadcast address, or to
-//! a group; which groups come is the queue pair's affair. What is wrong is counted by name.
+//! Questions for addresses in use (ARP, neighbour discovery) are the node's affair. Not yet in use is an address that a DHCP
+//! server gave: it is looked for here first (RFC 2131 section 2.2, RFC 5227).
 
 use rpcrdma_fabric::datagram::Arrival;
-use rpcrdma_ipoib::packet::{
-    Advertisement, Arp, HardwareAddress, Operation, Packet, Reject, Solicitation, Udp,
-};
+use rpcrdma_ipoib::packet::{Advertisement, Arp, HardwareAddress, Operation, Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// All nodes of a link (RFC 4291 section 2.7.1).
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
-
-/// What a frame means.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard<'b> {
-    /// A datagram for us.
-    Datagram(Udp<'b>),
-    /// This frame is to be sent back to where the heard one came from.
-    Answer(Vec<u8>),
-    /// This frame is to be sent to all nodes of the link.
-    AnswerAll(Vec<u8>),
-    /// Somebody else has, or says it has, this address.
-    Claimed(IpAddr),
-    /// Nothing that concerns us.
-    Nothing,
-}
 
 /// What came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounts {
     /// Datagrams for us.
     pub datagrams: u64,
-    /// Questions for our addresses, answered.
-    pub questions: u64,
-    /// Frames for others.
+    /// Datagrams for others.
     pub others: u64,
-    /// Frames refused, by [`Reject`].
-    pub rejected: [u64; Reject::COUNT],
+    /// Frames that cannot be read.
+    pub rejected: u64,
 }
 
 /// One link's IP.
@@ -46,9 +26,8 @@ pub struct HostCounts {
 pub(crate) struct Host {
     addresses: Vec<IpAddr>,
     /// An address that is not used before it is known that nobody has it.
-    checked: Option<IpAddr>,
-    hardware: Option<HardwareAddress>,
-    counts: HostCounts,
+    checked: Option<Ipv4Addr>,
+    pub(crate) counts: HostCounts,
 }
 
 impl Host {
@@ -57,169 +36,84 @@ impl Host {
         &self.addresses
     }
 
-    pub(crate) const fn counts(&self) -> &HostCounts {
-        &self.counts
-    }
-
-    /// Where it can be reached; `None` while there is no queue pair.
-    pub(crate) fn reach(&mut self, hardware: Option<HardwareAddress>) {
-        self.hardware = hardware;
-    }
-
-    pub(crate) const fn hardware(&self) -> Option<HardwareAddress> {
-        self.hardware
-    }
-
     /// Uses an address from now on.
     pub(crate) fn add(&mut self, address: IpAddr) {
-        self.checked = self.checked.filter(|&checked| checked != address);
+        self.checked = None;
         if !self.addresses.contains(&address) {
             self.addresses.push(address);
         }
     }
 
-    /// Uses it no more.
-    pub(crate) fn remove(&mut self, address: IpAddr) {
-        self.addresses.retain(|&it| it != address);
+    /// Uses none any more.
+    pub(crate) fn clear(&mut self) {
+        self.checked = None;
+        self.addresses.clear();
     }
 
-    /// The frame that asks all nodes whether one has this address (RFC 5227 section 2.1.1): to be sent to the broadcast
-    /// group. Whoever answers is told of as [`Heard::Claimed`].
-    pub(crate) fn probe(&mut self, address: Ipv4Addr) -> Option<Vec<u8>> {
-        self.checked = Some(IpAddr::V4(address));
-        let probe = Arp {
-            operation: Operation::Request,
-            sender: self.hardware?,
-            sender_ip: Ipv4Addr::UNSPECIFIED,
-            target: HardwareAddress::ZERO,
-            target_ip: address,
+    /// Looks whether somebody has this address: the frame is to be sent to all nodes (RFC 5227 section 2.1.1).
+    pub(crate) fn probe(&mut self, address: Ipv4Addr, own: HardwareAddress) -> Vec<u8> {
+        self.checked = Some(address);
+        request(own, Ipv4Addr::UNSPECIFIED, address).frame()
+    }
+
+    /// The address looked for is somebody else's, as this frame says.
+    pub(crate) fn claimed(&self, frame: &[u8], own: HardwareAddress) -> Option<Ipv4Addr> {
+        let checked = self.checked?;
+        let Ok(Packet::Arp(arp)) = Packet::parse(frame) else {
+            return None;
         };
-        Some(probe.frame())
+        // Two that look for the same address at once both leave it.
+        let same = arp.sender_ip.is_unspecified() && arp.target_ip == checked;
+        let theirs = arp.sender_ip == checked || same;
+        (theirs && !arp.sender.is_same(&own)).then_some(checked)
     }
 
-    /// The frame that tells all nodes that we have it.
-    pub(crate) fn announce(&self, address: IpAddr) -> Option<Vec<u8>> {
-        let hardware = self.hardware?;
-        Some(match address {
-            IpAddr::V4(v4) => Arp {
-                operation: Operation::Request,
-                sender: hardware,
-                sender_ip: v4,
-                target: HardwareAddress::ZERO,
-                target_ip: v4,
-            }
-            .frame(),
-            IpAddr::V6(v6) => advertisement(v6, ALL_NODES, hardware, false).frame(),
-        })
-    }
-
-    /// What a frame means, from its encapsulation header on.
-    pub(crate) fn hear<'b>(&mut self, frame: &'b [u8], from: &Arrival) -> Heard<'b> {
-        let heard = match Packet::parse(frame) {
-            Ok(Packet::Arp(arp)) => self.hear_arp(&arp),
-            Ok(Packet::Solicitation(asked)) => self.hear_solicitation(&asked),
-            Ok(Packet::Advertisement(told)) => self.claimed(IpAddr::V6(told.target)),
-            Ok(Packet::Udp(udp)) if self.is_for_us(udp.to.ip(), from) => Heard::Datagram(udp),
-            Ok(Packet::Udp(_)) => Heard::Nothing,
-            Err(reject) => {
-                self.counts.rejected[reject.index()] += 1;
-                return Heard::Nothing;
-            }
-        };
-        let counter = match heard {
-            Heard::Datagram(_) => &mut self.counts.datagrams,
-            Heard::Answer(_) | Heard::AnswerAll(_) => &mut self.counts.questions,
-            Heard::Claimed(_) | Heard::Nothing => &mut self.counts.others,
-        };
-        *counter += 1;
-        heard
-    }
-
-    fn is_for_us(&self, to: IpAddr, from: &Arrival) -> bool {
+    /// A datagram to this address, which came so, is for us.
+    pub(crate) fn takes(&mut self, to: IpAddr, from: &Arrival) -> bool {
         let all = to == IpAddr::V4(Ipv4Addr::BROADCAST) || to.is_multicast();
         // What came by a group is to a group: an address of one host in it is somebody's trick.
-        if from.is_multicast() {
-            all
-        } else {
-            self.addresses.contains(&to) || all
-        }
-    }
-
-    fn hear_arp(&self, arp: &Arp) -> Heard<'static> {
-        let own = self.hardware.filter(|own| !own.is_same(&arp.sender));
-        let Some(hardware) = own else {
-            // Our own, come back.
-            return Heard::Nothing;
+        let ours = all || !from.is_multicast() && self.addresses.contains(&to);
+        let counter = match ours {
+            true => &mut self.counts.datagrams,
+            false => &mut self.counts.others,
         };
-        let asked = IpAddr::V4(arp.target_ip);
-        let claims = IpAddr::V4(arp.sender_ip);
-        if self.is_ours(claims) {
-            return Heard::Claimed(claims);
-        }
-        // Two that look for the same free address at once both leave it (RFC 5227 section 2.1.1).
-        if arp.sender_ip.is_unspecified() && self.checked == Some(asked) {
-            return Heard::Claimed(asked);
-        }
-        if arp.operation == Operation::Request && self.addresses.contains(&asked) {
-            let reply = Arp {
-                operation: Operation::Reply,
-                sender: hardware,
-                sender_ip: arp.target_ip,
-                target: arp.sender,
-                target_ip: arp.sender_ip,
-            };
-            return Heard::Answer(reply.frame());
-        }
-        Heard::Nothing
-    }
-
-    fn hear_solicitation(&self, asked: &Solicitation) -> Heard<'static> {
-        let (Some(hardware), target) = (self.hardware, IpAddr::V6(asked.target)) else {
-            return Heard::Nothing;
-        };
-        if !self.addresses.contains(&target) || self.is_ours(IpAddr::V6(asked.source)) {
-            return Heard::Nothing;
-        }
-        match asked.source.is_unspecified() {
-            // Somebody wants our address: all are told whose it is (RFC 4862 section 5.4.3).
-            true => {
-                let told = advertisement(asked.target, ALL_NODES, hardware, false);
-                Heard::AnswerAll(told.frame())
-            }
-            false => {
-                let told = advertisement(asked.target, asked.source, hardware, true);
-                Heard::Answer(told.frame())
-            }
-        }
-    }
-
-    fn claimed(&self, address: IpAddr) -> Heard<'static> {
-        match self.is_ours(address) {
-            true => Heard::Claimed(address),
-            false => Heard::Nothing,
-        }
-    }
-
-    /// In use, or to be.
-    fn is_ours(&self, address: IpAddr) -> bool {
-        self.checked == Some(address) || self.addresses.contains(&address)
+        *counter += 1;
+        ours
     }
 }
 
-fn advertisement(
-    target: Ipv6Addr,
-    destination: Ipv6Addr,
-    hardware: HardwareAddress,
-    solicited: bool,
-) -> Advertisement {
-    Advertisement {
-        source: target,
-        destination,
-        target,
-        hardware: Some(hardware),
-        router: false,
-        solicited,
-        overrides: true,
+/// The frame that tells all nodes that we have an address.
+pub(crate) fn announcement(address: IpAddr, own: HardwareAddress) -> Vec<u8> {
+    match address {
+        IpAddr::V4(v4) => request(own, v4, v4).frame(),
+        IpAddr::V6(v6) => Advertisement {
+            source: v6,
+            destination: ALL_NODES,
+            target: v6,
+            hardware: Some(own),
+            router: false,
+            solicited: false,
+            overrides: true,
+        }
+        .frame(),
+    }
+}
+
+/// The address to which such frames go.
+pub(crate) const fn everybody(family_of: IpAddr) -> IpAddr {
+    match family_of {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::BROADCAST),
+        IpAddr::V6(_) => IpAddr::V6(ALL_NODES),
+    }
+}
+
+const fn request(sender: HardwareAddress, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Arp {
+    Arp {
+        operation: Operation::Request,
+        sender,
+        sender_ip,
+        target: HardwareAddress::ZERO,
+        target_ip,
     }
 }
 
@@ -227,10 +121,8 @@ fn advertisement(
 mod tests {
     use super::*;
     use rpcrdma_ipoib::gid::{Gid, Guid};
-    use rpcrdma_ipoib::packet::{emit_udp, link_local, solicited_node};
-    use std::net::SocketAddr;
 
-    const V4: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 5);
+    const OWN: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 5);
     const OTHER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 9);
 
     fn at(number: u32) -> HardwareAddress {
@@ -238,174 +130,66 @@ mod tests {
         HardwareAddress::datagrams(number, gid)
     }
 
-    fn v6() -> Ipv6Addr {
-        link_local(Guid(17))
-    }
-
-    fn host() -> Host {
+    #[test]
+    fn rfc5227_2_1_1_an_address_that_somebody_has_is_found_out() {
         let mut host = Host::default();
-        host.reach(Some(at(17)));
-        host.add(V4.into());
-        host.add(v6().into());
-        host
+        let probe = host.probe(OWN, at(17));
+        assert_eq!(host.claimed(&probe, at(17)), None, "our own, come back");
+        let same = request(at(18), Ipv4Addr::UNSPECIFIED, OWN).frame();
+        assert_eq!(host.claimed(&same, at(17)), Some(OWN));
+        let theirs = Arp {
+            operation: Operation::Reply,
+            ..request(at(18), OWN, OTHER)
+        };
+        assert_eq!(host.claimed(&theirs.frame(), at(17)), Some(OWN));
+        let another = request(at(18), OTHER, OTHER).frame();
+        assert_eq!(host.claimed(&another, at(17)), None);
+        host.add(OWN.into());
+        assert_eq!(host.claimed(&same, at(17)), None, "in use: the node tells");
     }
 
-    fn alone() -> Arrival {
-        Arrival {
+    #[test]
+    fn datagrams_are_taken_that_are_for_us() {
+        let mut host = Host::default();
+        host.add(OWN.into());
+        let alone = Arrival {
             lid: 9,
             gid: None,
             to: None,
             queue_pair: 18,
             service_level: 0,
-        }
-    }
-
-    fn by_group() -> Arrival {
-        Arrival {
+        };
+        let by_group = Arrival {
             to: Some([0xFF; 16]),
-            ..alone()
-        }
-    }
-
-    fn request(sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Arp {
-        Arp {
-            operation: Operation::Request,
-            sender: at(18),
-            sender_ip,
-            target: HardwareAddress::ZERO,
-            target_ip,
-        }
-    }
-
-    #[test]
-    fn rfc4391_9_2_a_question_for_our_address_is_answered() {
-        let mut host = host();
-        let frame = request(OTHER, V4).frame();
-        let Heard::Answer(answer) = host.hear(&frame, &by_group()) else {
-            panic!("no answer");
+            ..alone
         };
-        let Ok(Packet::Arp(reply)) = Packet::parse(&answer) else {
-            panic!("no ARP");
-        };
-        assert_eq!(reply.operation, Operation::Reply);
-        assert_eq!((reply.sender, reply.sender_ip), (at(17), V4));
-        assert_eq!((reply.target, reply.target_ip), (at(18), OTHER));
-        assert_eq!(host.counts().questions, 1);
-    }
-
-    #[test]
-    fn questions_for_others_and_our_own_are_not() {
-        let mut host = host();
-        for arp in [
-            request(OTHER, OTHER),
-            Arp {
-                sender: at(17),
-                ..request(V4, V4)
-            },
+        for (to, arrival, ours) in [
+            ("10.1.0.5", alone, true),
+            ("10.1.0.6", alone, false),
+            ("239.1.1.1", by_group, true),
+            ("255.255.255.255", by_group, true),
+            ("10.1.0.5", by_group, false),
         ] {
-            assert_eq!(host.hear(&arp.frame(), &by_group()), Heard::Nothing);
+            assert_eq!(host.takes(to.parse().unwrap(), &arrival), ours, "{to}");
         }
-        assert_eq!(host.counts().others, 2);
+        assert_eq!((host.counts.datagrams, host.counts.others), (3, 2));
     }
 
     #[test]
-    fn rfc5227_2_1_1_an_address_that_somebody_has_is_found_out() {
-        let mut host = host();
-        let probe = host.probe(OTHER).unwrap();
-        let Ok(Packet::Arp(asked)) = Packet::parse(&probe) else {
+    fn announcements_say_whose_an_address_is() {
+        let frame = announcement(OWN.into(), at(17));
+        let Ok(Packet::Arp(arp)) = Packet::parse(&frame) else {
             panic!("no ARP");
         };
         assert_eq!(
-            (asked.sender_ip, asked.target_ip),
-            (Ipv4Addr::UNSPECIFIED, OTHER)
+            (arp.sender, arp.sender_ip, arp.target_ip),
+            (at(17), OWN, OWN)
         );
-        let taken = Heard::Claimed(OTHER.into());
-        let reply = Arp {
-            operation: Operation::Reply,
-            ..request(OTHER, Ipv4Addr::UNSPECIFIED)
-        };
-        assert_eq!(host.hear(&reply.frame(), &alone()), taken);
-        let same = request(Ipv4Addr::UNSPECIFIED, OTHER);
-        assert_eq!(host.hear(&same.frame(), &by_group()), taken);
-        assert!(
-            !host.addresses().contains(&OTHER.into()),
-            "not used meanwhile"
-        );
-    }
-
-    #[test]
-    fn rfc4861_7_2_4_a_solicitation_is_answered() {
-        let mut host = host();
-        let asker = link_local(Guid(18));
-        let asked = Solicitation {
-            source: asker,
-            destination: solicited_node(v6()),
-            target: v6(),
-            hardware: Some(at(18)),
-        };
-        let frame = asked.frame();
-        let Heard::Answer(answer) = host.hear(&frame, &by_group()) else {
-            panic!("no answer");
-        };
-        let Ok(Packet::Advertisement(told)) = Packet::parse(&answer) else {
+        let v6: Ipv6Addr = "fe80::1".parse().unwrap();
+        let frame = announcement(v6.into(), at(17));
+        let Ok(Packet::Advertisement(told)) = Packet::parse(&frame) else {
             panic!("no advertisement");
         };
-        assert_eq!((told.target, told.destination), (v6(), asker));
-        assert_eq!((told.hardware, told.solicited), (Some(at(17)), true));
-    }
-
-    #[test]
-    fn rfc4862_5_4_3_who_wants_our_address_is_told_with_all() {
-        let mut host = host();
-        let wants = Solicitation {
-            source: Ipv6Addr::UNSPECIFIED,
-            destination: solicited_node(v6()),
-            target: v6(),
-            hardware: None,
-        };
-        let frame = wants.frame();
-        let Heard::AnswerAll(answer) = host.hear(&frame, &by_group()) else {
-            panic!("no answer");
-        };
-        let Ok(Packet::Advertisement(told)) = Packet::parse(&answer) else {
-            panic!("no advertisement");
-        };
-        assert_eq!((told.destination, told.solicited), (ALL_NODES, false));
-    }
-
-    fn datagram(to: &str) -> Vec<u8> {
-        let mut frame = Vec::new();
-        let udp = Udp {
-            from: SocketAddr::new(OTHER.into(), 700),
-            to: to.parse().unwrap(),
-            hop_limit: 1,
-            payload: b"who?",
-        };
-        assert!(emit_udp(&mut frame, &udp));
-        frame
-    }
-
-    #[test]
-    fn datagrams_are_taken_that_are_for_us() {
-        let mut host = host();
-        for (to, arrival, ours) in [
-            ("10.1.0.5:111", alone(), true),
-            ("10.1.0.6:111", alone(), false),
-            ("239.1.1.1:111", by_group(), true),
-            ("255.255.255.255:68", by_group(), true),
-            ("10.1.0.5:111", by_group(), false),
-        ] {
-            let frame = datagram(to);
-            let heard = host.hear(&frame, &arrival);
-            assert_eq!(matches!(heard, Heard::Datagram(_)), ours, "{to}");
-        }
-        assert_eq!((host.counts().datagrams, host.counts().others), (3, 2));
-    }
-
-    #[test]
-    fn what_is_wrong_is_counted_by_name() {
-        let mut host = host();
-        assert_eq!(host.hear(&[8], &alone()), Heard::Nothing);
-        assert_eq!(host.counts().rejected[Reject::Short.index()], 1);
+        assert_eq!((told.target, told.hardware), (v6, Some(at(17))));
     }
 }

@@ -4,11 +4,9 @@ use crate::host::Host;
 use rpcrdma_config::link::{Ipv4, Link as Plan, Subnet};
 use rpcrdma_dhcp::client::{Client, Settings};
 use rpcrdma_dhcp::message::ClientIdentifier;
-use rpcrdma_fabric::datagram::AddressVector;
 use rpcrdma_ipoib::gid::Guid;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::LinkId;
-use rpcrdma_ipoib::packet::link_local;
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -18,12 +16,13 @@ pub(crate) struct Link {
     /// Its port, by place.
     pub(crate) port: usize,
     /// Its IPs: at most one of each family.
-    pub(crate) halves: Vec<Half>,
-    pub(crate) dhcp: Option<Dhcp>,
+    pub(crate) halves: Vec<IpOf>,
+    /// The client for its IPv4 address.
+    pub(crate) dhcp: Option<Client>,
 }
 
 /// One IP of a link.
-pub(crate) struct Half {
+pub(crate) struct IpOf {
     pub(crate) family: Family,
     /// What its port knows it by.
     pub(crate) id: LinkId,
@@ -33,14 +32,7 @@ pub(crate) struct Half {
     pub(crate) error: Option<&'static str>,
 }
 
-/// The client for a link's IPv4 address.
-pub(crate) struct Dhcp {
-    pub(crate) client: Client,
-    /// Where the server's last reply came from: the way to it.
-    pub(crate) server: Option<AddressVector>,
-}
-
-impl Half {
+impl IpOf {
     pub(crate) fn new(family: Family, id: LinkId) -> Self {
         Self {
             family,
@@ -71,28 +63,18 @@ impl Link {
     }
 
     /// The half of an address's family.
-    pub(crate) fn half_of(&self, address: IpAddr) -> Option<&Half> {
+    pub(crate) fn half_of(&self, address: IpAddr) -> Option<&IpOf> {
         let family = family_of(address);
         self.halves.iter().find(|half| half.family == family)
     }
 
-    /// What is known once its port is: the addresses that come of its GUID and of the file.
-    pub(crate) fn address(&mut self, guid: Guid, now: Instant) {
-        for half in &mut self.halves {
-            match (half.family, self.plan.ipv4) {
-                (Family::V4, Ipv4::Is(network)) => half.host.add(IpAddr::V4(network.addr())),
-                (Family::V4, Ipv4::Dhcp) if self.dhcp.is_none() => {
-                    let identifier = ClientIdentifier::new(guid.0, self.plan.p_key);
-                    let client = Client::new(identifier, Settings::default(), now);
-                    self.dhcp = Some(Dhcp {
-                        client,
-                        server: None,
-                    });
-                }
-                (Family::V4, _) => {}
-                (Family::V6, _) => half.host.add(IpAddr::V6(link_local(guid))),
-            }
-        }
+    /// The client for its IPv4 address, made when the port's GUID is known.
+    pub(crate) fn lease(&mut self, guid: Guid, now: Instant) -> &mut Client {
+        let p_key = self.plan.p_key;
+        self.dhcp.get_or_insert_with(|| {
+            let identifier = ClientIdentifier::new(guid.0, p_key);
+            Client::new(identifier, Settings::default(), now)
+        })
     }
 
     /// All addresses in use.

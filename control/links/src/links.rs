@@ -3,28 +3,31 @@
 use crate::clock::Clock;
 use crate::driver::{Driver, News};
 use crate::ethernet::Ethernet;
-use crate::host::Heard;
-use crate::link::{Dhcp, Link, family_of};
+use crate::host::{announcement, everybody};
+use crate::link::{IpOf, Link, family_of};
 use crate::words;
 use rand::rngs::StdRng;
-use rpcrdma_config::link::Link as Plan;
-use rpcrdma_dhcp::client::{Change, Outgoing};
+use rpcrdma_config::link::{Ipv4, Link as Plan};
+use rpcrdma_dhcp::client::{Change, Client, Outgoing};
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
-use rpcrdma_fabric::datagram::{AddressVector, MULTICAST_QUEUE_PAIR};
+use rpcrdma_fabric::datagram::AddressVector;
 use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::{LinkId, Node, Output};
-use rpcrdma_ipoib::packet::{HardwareAddress, Udp, emit_udp};
+use rpcrdma_ipoib::packet::{Packet, Udp, emit_udp, link_local};
+use rpcrdma_ipoib::trouble::Trouble;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 /// Frames taken from one queue pair in a turn: the others, and the rest of control, come to theirs.
 const FRAMES: usize = 64;
 /// Datagrams that wait to be taken at most.
 const DATAGRAMS: usize = 1024;
+/// A lease that is given back may have to find its server's address first.
+const RELEASE: Duration = Duration::from_secs(1);
 /// The hop limit of what is sent: to a link's own nodes.
 const HOPS: u8 = 1;
 
@@ -71,7 +74,9 @@ pub struct Links {
     pub(crate) datagrams: VecDeque<Datagram>,
     /// Datagrams that found the queue full.
     pub(crate) lost: u64,
-    pub(crate) closing: bool,
+    /// Groups are left from then on.
+    pub(crate) leave: Option<Instant>,
+    pub(crate) left: bool,
 }
 
 impl Links {
@@ -98,8 +103,9 @@ impl Links {
             Ground::Ethernet(ethernet) => ethernet.deadline(),
         });
         let leases = self.links.iter().filter_map(|link| link.dhcp.as_ref());
-        let leases = leases.filter_map(|dhcp| dhcp.client.due());
-        ports.chain(leases).min()
+        let leases = leases.filter_map(Client::due);
+        let leave = self.leave.filter(|_| !self.left);
+        ports.chain(leases).chain(leave).min()
     }
 
     /// Readable when [`Links::turn`] has something to do.
@@ -125,6 +131,7 @@ impl Links {
             }
             self.turn_lease(link, now);
         }
+        self.leave(now);
     }
 
     fn turn_port(&mut self, port: usize, now: Instant) {
@@ -144,6 +151,9 @@ impl Links {
                 let error = error.map(words::refusal);
                 self.link_is(port, link, state, error, now);
             }
+            News::Node(Output::Trouble(Trouble::Conflict { link, ip, .. })) => {
+                self.conflict(port, link, ip, now);
+            }
             News::Node(Output::Trouble(trouble)) => {
                 warn!(
                     "port {}: {}",
@@ -160,6 +170,19 @@ impl Links {
         }
     }
 
+    /// Somebody else says that an address in use is its own.
+    fn conflict(&mut self, port: usize, id: LinkId, ip: IpAddr, now: Instant) {
+        match (self.place_of(port, id), ip) {
+            (Some((link, half)), IpAddr::V4(v4)) if self.links[link].dhcp.is_some() => {
+                self.claimed(link, half, v4, now);
+            }
+            _ => warn!(
+                "link {}: another node has {ip} as well",
+                self.name_of(port, id)
+            ),
+        }
+    }
+
     /// A link has another state.
     fn link_is(
         &mut self,
@@ -173,7 +196,6 @@ impl Links {
             return;
         };
         let up = matches!(state, LinkState::Up | LinkState::Degraded);
-        let hardware = self.hardware(port, id).filter(|_| up);
         let place = &mut self.links[link];
         let name = &place.plan.name;
         let family = place.halves[half].family;
@@ -186,48 +208,71 @@ impl Links {
         }
         let was = std::mem::replace(&mut place.halves[half].up, up);
         place.halves[half].error = error;
-        place.halves[half].host.reach(hardware);
         if up && !was {
             self.came_up(link, half, now);
         } else if was && !up {
-            self.went_down(link, half);
+            self.went_down(link, half, now);
         }
     }
 
     fn came_up(&mut self, link: usize, half: usize, now: Instant) {
         let place = &mut self.links[link];
-        if let (Some(hardware), Ground::Node(_)) =
-            (place.halves[half].host.hardware(), &self.ports[place.port])
-        {
-            place.address(hardware.gid.guid(), now);
+        let half_of = &place.halves[half];
+        let Ground::Node(driver) = &self.ports[place.port] else {
+            return;
+        };
+        let guid = driver.guid();
+        match (half_of.family, place.plan.ipv4) {
+            (Family::V4, Ipv4::Dhcp) => place.lease(guid, now).up(now, &mut self.random),
+            (Family::V4, Ipv4::Is(network)) => {
+                self.uses(link, half, IpAddr::V4(network.addr()), now)
+            }
+            (Family::V4, Ipv4::Off) => {}
+            (Family::V6, _) => self.uses(link, half, IpAddr::V6(link_local(guid)), now),
         }
-        if place.halves[half].family == Family::V4
-            && let Some(dhcp) = &mut place.dhcp
-        {
-            dhcp.client.up(now, &mut self.random);
-        }
-        self.announce(link, half, now);
     }
 
-    fn went_down(&mut self, link: usize, half: usize) {
+    fn went_down(&mut self, link: usize, half: usize, now: Instant) {
         let place = &mut self.links[link];
         if place.halves[half].family == Family::V4
-            && let Some(dhcp) = &mut place.dhcp
+            && let Some(client) = &mut place.dhcp
         {
-            let leased = dhcp.client.lease().map(|lease| lease.address.addr());
-            dhcp.client.down();
-            if let Some(address) = leased {
-                place.halves[half].host.remove(IpAddr::V4(address));
-            }
+            let change = client.down();
+            self.lease_changed(link, half, change, now);
         }
     }
 
-    /// Tells all nodes of the link where its addresses are.
-    fn announce(&mut self, link: usize, half: usize, now: Instant) {
-        let host = &self.links[link].halves[half].host;
-        let frames = host.addresses().iter().filter_map(|&it| host.announce(it));
-        for frame in frames.collect::<Vec<_>>() {
-            self.broadcast(link, half, &frame, now);
+    /// Uses an address from now on, and tells all nodes of the link.
+    fn uses(&mut self, link: usize, half: usize, address: IpAddr, now: Instant) {
+        let place = &mut self.links[link];
+        let (id, name) = (place.halves[half].id, &place.plan.name);
+        place.halves[half].host.add(address);
+        let Ground::Node(driver) = &mut self.ports[place.port] else {
+            return;
+        };
+        let mut set = Ok(());
+        driver.tell(
+            |node, at| set = node.set_address(at, id, Some(address)),
+            now,
+        );
+        if let Err(why) = set {
+            warn!("link {name}: address {address}: {}", words::refusal(why));
+        }
+        let frame = driver.hardware(id).map(|own| announcement(address, own));
+        self.work(self.links[link].port, now);
+        if let Some(frame) = frame {
+            self.send_to(link, half, everybody(address), frame, now);
+        }
+    }
+
+    fn uses_none(&mut self, link: usize, half: usize, now: Instant) {
+        let place = &mut self.links[link];
+        let id = place.halves[half].id;
+        place.halves[half].host.clear();
+        if let Ground::Node(driver) = &mut self.ports[place.port] {
+            // Taking an address away is never refused to a link that is there.
+            driver.tell(|node, at| _ = node.set_address(at, id, None), now);
+            self.work(self.links[link].port, now);
         }
     }
 
@@ -235,51 +280,61 @@ impl Links {
     fn take_frames(&mut self, link: usize, half: usize, now: Instant) {
         for _ in 0..FRAMES {
             let place = &mut self.links[link];
-            let (port, id) = (place.port, place.halves[half].id);
-            let ground = &mut self.ports[port];
-            let Some(from) = (match ground {
-                Ground::Node(driver) => driver.receive(id),
-                Ground::Ethernet(ethernet) => ethernet.receive(),
-            }) else {
-                return;
-            };
-            let (frame, q_key) = match ground {
+            let IpOf { id, host, .. } = &mut place.halves[half];
+            let (from, udp, claimed, way) = match &mut self.ports[place.port] {
                 Ground::Node(driver) => {
-                    let q_key = driver.pair(id).map_or(0, |pair| pair.facts().q_key);
-                    (driver.frame(), q_key)
-                }
-                Ground::Ethernet(ethernet) => (ethernet.frame(), ethernet.pair().facts().q_key),
-            };
-            let way = AddressVector::reply(&from, q_key);
-            match place.halves[half].host.hear(frame, &from) {
-                Heard::Datagram(udp) => {
-                    let datagram = Datagram {
-                        link,
-                        from: udp.from,
-                        to: udp.to,
-                        octets: udp.payload.to_vec(),
-                        half,
-                        way,
+                    let Some(from) = driver.receive(*id) else {
+                        break;
                     };
-                    self.heard(datagram, now);
+                    let own = driver.hardware(*id);
+                    let claimed = own.and_then(|own| host.claimed(driver.frame(), own));
+                    let way = driver.way_back(*id, &from);
+                    (from, driver.frame_came(*id, &from, now), claimed, way)
                 }
-                Heard::Answer(frame) => self.send_frame(link, half, &way, &frame),
-                Heard::AnswerAll(frame) => self.broadcast(link, half, &frame, now),
-                Heard::Claimed(address) => self.claimed(link, half, address, now),
-                Heard::Nothing => {}
+                Ground::Ethernet(ethernet) => {
+                    let Some(from) = ethernet.receive() else {
+                        break;
+                    };
+                    let q_key = ethernet.pair().facts().q_key;
+                    let way = AddressVector::reply(&from, q_key);
+                    let udp = match Packet::parse(ethernet.frame()) {
+                        Ok(Packet::Udp(udp)) => Some(udp),
+                        Ok(_) => None,
+                        Err(_) => {
+                            host.counts.rejected += 1;
+                            None
+                        }
+                    };
+                    (from, udp, None, way)
+                }
+            };
+            let datagram = udp.filter(|udp| host.takes(udp.to.ip(), &from));
+            let datagram = datagram.map(|udp| Datagram {
+                link,
+                from: udp.from,
+                to: udp.to,
+                octets: udp.payload.to_vec(),
+                half,
+                way,
+            });
+            if let Some(datagram) = datagram {
+                self.heard(datagram, now);
+            }
+            if let Some(address) = claimed {
+                self.claimed(link, half, address, now);
             }
         }
+        self.work(self.links[link].port, now);
     }
 
     fn heard(&mut self, datagram: Datagram, now: Instant) {
         let place = &mut self.links[datagram.link];
-        if let Some(dhcp) = &mut place.dhcp
+        if let Some(client) = &mut place.dhcp
             && datagram.to.port() == CLIENT_PORT
             && datagram.from.port() == SERVER_PORT
         {
-            let change = dhcp.client.heard(&datagram.octets, now, &mut self.random);
-            if let Ok(change) = change {
-                dhcp.server = Some(datagram.way);
+            // What does not count is counted there.
+            if let Ok(change) = client.heard(&datagram.octets, now, &mut self.random) {
                 self.lease_changed(datagram.link, datagram.half, change, now);
             }
         } else if self.datagrams.len() < DATAGRAMS {
@@ -289,15 +344,16 @@ impl Links {
         }
     }
 
-    /// Somebody else has an address of ours.
-    fn claimed(&mut self, link: usize, half: usize, address: IpAddr, now: Instant) {
+    /// Somebody else has an address that the DHCP server gave.
+    fn claimed(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
         let place = &mut self.links[link];
-        let name = &place.plan.name;
-        let Some(Dhcp { client, .. }) = &mut place.dhcp else {
-            return warn!("link {name}: another node has {address} as well");
-        };
-        warn!("link {name}: another node has {address}, which the DHCP server gave");
-        if let Some((decline, change)) = client.conflict(now, &mut self.random) {
+        warn!(
+            "link {}: another node has {address} already",
+            place.plan.name
+        );
+        let client = place.dhcp.as_mut();
+        let declined = client.and_then(|client| client.conflict(now, &mut self.random));
+        if let Some((decline, change)) = declined {
             self.send_lease(link, half, &decline, now);
             self.lease_changed(link, half, Some(change), now);
         }
@@ -305,17 +361,11 @@ impl Links {
 
     fn turn_lease(&mut self, link: usize, now: Instant) {
         let place = &mut self.links[link];
-        let Some(half) = place
-            .halves
-            .iter()
-            .position(|half| half.family == Family::V4)
-        else {
+        let half = place.halves.iter().position(|it| it.family == Family::V4);
+        let (Some(half), Some(client)) = (half, &mut place.dhcp) else {
             return;
         };
-        let Some(dhcp) = &mut place.dhcp else {
-            return;
-        };
-        let (message, change) = dhcp.client.turn(now, &mut self.random);
+        let (message, change) = client.turn(now, &mut self.random);
         if let Some(message) = message {
             self.send_lease(link, half, &message, now);
         }
@@ -325,55 +375,53 @@ impl Links {
     fn lease_changed(&mut self, link: usize, half: usize, change: Option<Change>, now: Instant) {
         let place = &mut self.links[link];
         let name = &place.plan.name;
-        let host = &mut place.halves[half].host;
         match change {
             None => {}
-            Some(Change::Check(address)) => {
-                if let Some(frame) = host.probe(address) {
-                    self.broadcast(link, half, &frame, now);
-                }
-            }
+            Some(Change::Check(address)) => self.probe(link, half, address, now),
             Some(Change::Use(lease)) => {
                 let address = IpAddr::V4(lease.address.addr());
-                if !host.addresses().contains(&address) {
+                if !place.halves[half].host.addresses().contains(&address) {
                     info!(
                         "link {name}: address {} from {}",
                         lease.address, lease.server
                     );
-                    host.add(address);
-                    self.announce(link, half, now);
+                    self.uses(link, half, address, now);
                 }
             }
             Some(Change::Drop(why)) => {
                 warn!("link {name}: no address any more: {why:?}");
-                let v4: Vec<IpAddr> = host.addresses().to_vec();
-                v4.into_iter().for_each(|address| host.remove(address));
+                self.uses_none(link, half, now);
             }
         }
     }
 
-    fn send_lease(&mut self, link: usize, half: usize, message: &Outgoing, now: Instant) {
-        let from = SocketAddr::new(IpAddr::V4(message.from), CLIENT_PORT);
-        let to = SocketAddr::new(IpAddr::V4(message.to), SERVER_PORT);
-        let mut frame = Vec::new();
-        let udp = Udp {
-            from,
-            to,
-            hop_limit: 64,
-            payload: &message.octets,
-        };
-        // A message of DHCP is far shorter than a packet can be.
-        if !emit_udp(&mut frame, &udp) {
+    fn probe(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
+        let place = &mut self.links[link];
+        let IpOf { id, host, .. } = &mut place.halves[half];
+        let Ground::Node(driver) = &self.ports[place.port] else {
             return;
-        }
-        let server = self.links[link].dhcp.as_ref().and_then(|dhcp| dhcp.server);
-        match server.filter(|_| message.to != Ipv4Addr::BROADCAST) {
-            Some(way) => self.send_frame(link, half, &way, &frame),
-            None => self.send_to_group(link, half, IpAddr::V4(Ipv4Addr::BROADCAST), frame, now),
+        };
+        if let Some(own) = driver.hardware(*id) {
+            let frame = host.probe(address, own);
+            self.send_to(link, half, IpAddr::V4(Ipv4Addr::BROADCAST), frame, now);
         }
     }
 
-    /// Sends a datagram to a group, from a port of ours.
+    fn send_lease(&mut self, link: usize, half: usize, message: &Outgoing, now: Instant) {
+        let udp = Udp {
+            from: SocketAddr::new(IpAddr::V4(message.from), CLIENT_PORT),
+            to: SocketAddr::new(IpAddr::V4(message.to), SERVER_PORT),
+            hop_limit: 64,
+            payload: &message.octets,
+        };
+        let mut frame = Vec::new();
+        // A message of DHCP is far shorter than a packet can be.
+        if emit_udp(&mut frame, &udp) {
+            self.send_to(link, half, IpAddr::V4(message.to), frame, now);
+        }
+    }
+
+    /// Sends a datagram to a group, or to all nodes of the link (255.255.255.255), from a port of ours.
     ///
     /// # Errors
     ///
@@ -392,7 +440,8 @@ impl Links {
         let half = half.ok_or(Unsent::NoFamily)?;
         let mut own = place.halves[half].host.addresses().iter();
         let own = own.next().ok_or(Unsent::NoAddress)?;
-        if !to.ip().is_multicast() {
+        let to_all = to.ip() == IpAddr::V4(Ipv4Addr::BROADCAST);
+        if !to_all && !to.ip().is_multicast() {
             return Err(Unsent::Refused);
         }
         let udp = Udp {
@@ -405,7 +454,7 @@ impl Links {
         if !emit_udp(&mut frame, &udp) {
             return Err(Unsent::TooLong);
         }
-        self.send_to_group(link, half, to.ip(), frame, now);
+        self.send_to(link, half, to.ip(), frame, now);
         Ok(())
     }
 
@@ -435,44 +484,21 @@ impl Links {
         Ok(())
     }
 
-    /// Sends a frame with an IP packet in it by the rule of link section 9.
-    fn send_to_group(
-        &mut self,
-        link: usize,
-        half: usize,
-        group: IpAddr,
-        frame: Vec<u8>,
-        now: Instant,
-    ) {
+    /// Sends a frame to a host, or to a group by the rule of link section 9.
+    fn send_to(&mut self, link: usize, half: usize, to: IpAddr, frame: Vec<u8>, now: Instant) {
         let place = &self.links[link];
         let id = place.halves[half].id;
         match &mut self.ports[place.port] {
             Ground::Node(driver) => {
                 let send = |node: &mut Node, at| {
-                    if let Err(why) = node.send(at, id, group, frame) {
-                        debug!(
-                            "a datagram to {group} was not sent: {}",
-                            words::refusal(why)
-                        );
+                    if let Err(why) = node.send(at, id, to, frame) {
+                        debug!("a frame to {to} was not sent: {}", words::refusal(why));
                     }
                 };
                 driver.tell(send, now);
                 self.work(self.links[link].port, now);
             }
-            Ground::Ethernet(ethernet) => ethernet.send_group(group, frame, now),
-        }
-    }
-
-    /// Sends a frame, whatever is in it, to all nodes of the link.
-    fn broadcast(&mut self, link: usize, half: usize, frame: &[u8], now: Instant) {
-        let place = &self.links[link];
-        let id = place.halves[half].id;
-        // On Ethernet the operating system says whose its address is.
-        if let Ground::Node(driver) = &mut self.ports[place.port] {
-            if let Some(to) = broadcast_of(driver.node(), id) {
-                driver.send(id, &to, frame);
-            }
-            self.work(place.port, now);
+            Ground::Ethernet(ethernet) => ethernet.send_group(to, frame, now),
         }
     }
 
@@ -495,19 +521,31 @@ impl Links {
         }
     }
 
-    /// Leaves every group, gives back every lease; [`Links::is_closed`] says when that is done.
+    /// Gives back every lease, then leaves every group; [`Links::is_closed`] says when that is done.
     pub fn close(&mut self, now: Instant) {
-        if std::mem::replace(&mut self.closing, true) {
+        if self.leave.is_some() {
             return;
         }
+        let mut released = false;
         for link in 0..self.links.len() {
             let place = &mut self.links[link];
             let half = place.halves.iter().position(|it| it.family == Family::V4);
-            let release = place.dhcp.as_mut().and_then(|it| it.client.release(now));
+            let release = place.dhcp.as_mut().and_then(|it| it.release(now));
             if let (Some(half), Some(release)) = (half, release) {
+                released = true;
                 self.send_lease(link, half, &release, now);
             }
         }
+        let wait = if released { RELEASE } else { Duration::ZERO };
+        self.leave = Some(now + wait);
+        self.leave(now);
+    }
+
+    fn leave(&mut self, now: Instant) {
+        if self.left || self.leave.is_none_or(|at| now < at) {
+            return;
+        }
+        self.left = true;
         for port in 0..self.ports.len() {
             match &mut self.ports[port] {
                 Ground::Node(driver) => driver.tell(|node, at| node.close(at), now),
@@ -522,7 +560,7 @@ impl Links {
     pub fn is_closed(&self) -> bool {
         self.ports.iter().all(|ground| match ground {
             Ground::Node(driver) => driver.node().is_closed(),
-            Ground::Ethernet(_) => self.closing,
+            Ground::Ethernet(_) => self.left,
         })
     }
 
@@ -545,30 +583,4 @@ impl Links {
         let device = links.find_map(|link| link.plan.device.as_ref());
         device.map_or_else(|| "memory".to_owned(), ToString::to_string)
     }
-
-    fn hardware(&self, port: usize, id: LinkId) -> Option<HardwareAddress> {
-        let Ground::Node(driver) = &self.ports[port] else {
-            return None;
-        };
-        let facts = driver.pair(id)?.facts();
-        let gid = rpcrdma_ipoib::gid::Gid(facts.gid);
-        Some(HardwareAddress::datagrams(facts.queue_pair, gid))
-    }
-}
-
-/// The way to all nodes of a link that is up.
-fn broadcast_of(node: &Node, id: LinkId) -> Option<AddressVector> {
-    let status = node.link_status(id)?;
-    let (mgid, group) = (status.broadcast?, status.attributes?);
-    Some(AddressVector {
-        lid: group.mlid.0,
-        gid: Some(mgid.0),
-        queue_pair: MULTICAST_QUEUE_PAIR,
-        q_key: group.q_key.0,
-        service_level: group.sl,
-        traffic_class: group.t_class,
-        flow_label: group.flow_label,
-        hop_limit: group.hop_limit,
-        rate: group.rate.code(),
-    })
 }

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::ethernet::Ethernet;
-use crate::link::{Half, Link};
+use crate::link::{IpOf, Link};
 use crate::links::{Ground, Links};
 use crate::memory::MemorySubnet;
 use crate::pairs::Pairs;
@@ -54,7 +54,8 @@ impl Links {
             links: Vec::new(),
             datagrams: VecDeque::new(),
             lost: 0,
-            closing: false,
+            leave: None,
+            left: false,
         };
         let mut memory = MemorySubnet::new(partitions(plans));
         for plan in plans {
@@ -88,7 +89,7 @@ impl Links {
         let mut link = Link::new(plan.clone(), port);
         for family in Link::families(plan) {
             let id = self.raise(port, plan, family, now)?;
-            link.halves.push(Half::new(family, id));
+            link.halves.push(IpOf::new(family, id));
         }
         if let (Subnet::Ethernet, Ipv4::Is(network), Some(half)) =
             (plan.subnet, plan.ipv4, link.halves.first_mut())

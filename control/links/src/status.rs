@@ -107,7 +107,7 @@ impl Links {
             p_key: link.plan.p_key,
             ips: Vec::new(),
             addresses: link.addresses().collect(),
-            dhcp: link.dhcp.as_ref().map(|dhcp| dhcp.client.phase()),
+            dhcp: link.dhcp.as_ref().map(|dhcp| dhcp.phase()),
             memberships: 0,
             attached_groups: 0,
             failures: Vec::new(),
@@ -139,7 +139,7 @@ fn of_node(report: &mut LinkReport, link: &Link, node: &Node) {
             state: state(status.state),
             error: status.error.map(crate::words::refusal),
             mtu: status.attributes.map_or(0, |link| link.mtu.ip_octets()),
-            counts: *half.host.counts(),
+            counts: half.host.counts,
         });
         let groups = node.groups().filter(|group| group.link == half.id);
         report.groups.extend(groups.map(|group| GroupReport {
@@ -197,7 +197,7 @@ fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
         state: if half.up { "up" } else { "down" },
         error: half.error,
         mtu,
-        counts: *half.host.counts(),
+        counts: half.host.counts,
     }));
 }
 

@@ -24,6 +24,9 @@ pub(crate) fn trouble(trouble: &Trouble) -> String {
             "the subnet administrator has forgotten this port: everything is joined again"
                 .to_owned()
         }
+        Trouble::Conflict { ip, hardware, .. } => {
+            format!("another node has {ip} as well: {hardware}")
+        }
         Trouble::Storm => {
             "too many reports of the subnet administrator: all groups are looked at once instead"
                 .to_owned()
@@ -106,6 +109,7 @@ pub(crate) const fn refusal(it: Refusal) -> &'static str {
         Refusal::QKeyDiffers => "the group's Q_Key is not the link's",
         Refusal::PKeyDiffers => "the group is of another partition",
         Refusal::NotMulticast => "the address is no group's",
+        Refusal::Multicast => "the address is a group's",
         Refusal::OtherFamily => "the address is of the other IP",
         Refusal::UnknownLink => "there is no such link",
         Refusal::LinksFull => "there are too many links, or two of this partition and IP",

@@ -72,12 +72,10 @@ fn report<'a>(
 }
 
 fn ip(ip: IpReport) -> document::LinkIp {
-    let rejected: u64 = ip.counts.rejected.iter().sum();
     let frames = [
         ("datagrams", ip.counts.datagrams),
-        ("questions", ip.counts.questions),
         ("others", ip.counts.others),
-        ("rejected", rejected),
+        ("rejected", ip.counts.rejected),
     ];
     document::LinkIp {
         version: ip.version,

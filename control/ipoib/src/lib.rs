@@ -9,7 +9,12 @@
 //! |---|---|
 //! | names | [`gid`], [`pkey`], [`qkey`], [`mtu`], [`mgid`] |
 //! | bytes | [`mad`] (SA management datagrams), [`packet`] (encapsulation, ARP, neighbour discovery, IP, UDP) |
-//! | machines | `sa` (transactions), `link` (bring-up), `group` (joins, cache, the egress rule), `router`, `node` (all of them) |
+//! | machines | [`sa`] (transactions), [`link`] (bring-up), [`group`] (joins, cache), [`neighbour`] (hosts), [`router`], [`node`] (all of them) |
+//! | beside them | [`settings`], [`port`] (facts), [`trouble`] (failures by kind), [`small_sa`] (an SA for where there is none) |
+//!
+//! Start reading at [`node`]: what goes in, what comes out, what it believes and for how long. The tables of the machines are
+//! in `tests/phases/` and are the documentation of them; `tests/sections/` has a test for each rule, by its section;
+//! `tests/simulation/` runs nodes on a subnet that forgets, moves, loses and delays, from a seed.
 //!
 //! References are to the link and multicast document ("link section 7"), RFC 4391 (encapsulation), RFC 4755 (connected
 //! mode) and the InfiniBand Architecture Specification ("IBA 15.2.5.17").

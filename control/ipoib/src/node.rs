@@ -21,8 +21,8 @@
 //! IPoIB on the same port and partition) is indistinguishable from this one's, and would be left with it.
 //!
 //! **Bounds.** Groups, addresses, waiting frames, requests on their way, reports a second, lines for the log a second: all
-//! are limits of [`Limits`]. What is beyond is counted by kind in [`Ledger`]. Nothing that comes can make a node allocate
-//! more than they allow.
+//! are [`Limits`](crate::settings::Limits). What is beyond is counted by kind in a [`Ledger`]. Nothing that
+//! comes can make a node allocate more than they allow.
 //!
 //! **Where to read.** `groups` carries out what [`Group::next_step`](crate::group::Group::next_step) decides, `answers` takes
 //! the SA's word on it, `links` moves links, `egress` sends, `reports` takes traps, `census` is the router's list, `neighbours`

@@ -74,6 +74,7 @@ pub struct SmallSa {
     capacity: Capacity,
     send_only_full: bool,
     trusting: bool,
+    open: bool,
     partitions: Vec<Partition>,
     ports: BTreeMap<Lid, SubnetPort>,
     groups: BTreeMap<Gid, GroupRecord>,
@@ -93,6 +94,7 @@ impl SmallSa {
             capacity,
             send_only_full: false,
             trusting: false,
+            open: false,
             partitions: Vec::new(),
             ports: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -117,6 +119,12 @@ impl SmallSa {
     /// Tells ports as what they are members, or no longer: a real one tells that only to who shows its SM_Key.
     pub const fn tell_kinds(&mut self, trusting: bool) {
         self.trusting = trusting;
+    }
+
+    /// Has every group exist that is asked about, like the broadcast group of its link, or no longer. So it is on Ethernet,
+    /// where nobody administers groups: a sender cannot know whether anybody listens, and sends.
+    pub const fn open_every_group(&mut self, open: bool) {
+        self.open = open;
     }
 
     /// A port comes into the subnet, or is another one at its LID.

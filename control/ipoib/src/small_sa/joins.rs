@@ -50,6 +50,8 @@ impl SmallSa {
             if full && !group.members.contains_key(&from.gid) {
                 return Err(Status::NoResources);
             }
+        } else if let Some(attributes) = self.imagine(from, mgid) {
+            self.make_group(mgid, attributes, false)?;
         } else {
             self.create(from, asked, mgid, state)?;
         }
@@ -145,7 +147,7 @@ impl SmallSa {
             if group.members.is_empty() {
                 self.report(Event::GroupDeleted(mgid));
             }
-        } else if !group.has_full_member() {
+        } else if group.members.is_empty() || !(self.open || group.has_full_member()) {
             self.mlids.remove(&group.attributes.mlid);
             self.groups.remove(&mgid);
             self.report(Event::GroupDeleted(mgid));

@@ -5,6 +5,7 @@ use crate::gid::{Gid, Lid};
 use crate::group::Attributes;
 use crate::join::JoinState;
 use crate::mad::{McMember, McMemberTemplate, Selector, Status};
+use crate::mgid;
 use std::collections::BTreeMap;
 
 /// A group with its members.
@@ -142,10 +143,31 @@ impl SmallSa {
     ) -> Result<McMember, Status> {
         let mut records = self.records(from, asked).into_iter();
         match (records.next(), records.next()) {
-            (None, _) => Err(Status::NoRecords),
+            (None, _) => self.imagined(from, asked).ok_or(Status::NoRecords),
             (Some(record), None) => Ok(record),
             (Some(_), Some(_)) => Err(Status::TooManyRecords),
         }
+    }
+
+    /// The record of a group that nobody has made yet, where every group exists.
+    fn imagined(&self, from: &SubnetPort, asked: &McMemberTemplate) -> Option<McMember> {
+        let mgid = asked.mgid.filter(|_| asked.port_gid.is_none())?;
+        let attributes = self.imagine(from, mgid)?;
+        let group = GroupRecord {
+            attributes,
+            preconfigured: false,
+            members: BTreeMap::new(),
+        };
+        Some(group.record(mgid, None))
+    }
+
+    /// What a missing group would be like, where every group exists: like its link's broadcast group.
+    pub(super) fn imagine(&self, from: &SubnetPort, mgid: Gid) -> Option<Attributes> {
+        let parts = mgid::parts(mgid).filter(|_| self.open)?;
+        let link = mgid::broadcast(parts.family, parts.scope, parts.p_key);
+        let attributes = self.groups.get(&link)?.attributes;
+        self.in_partition(from.gid, attributes.p_key)
+            .then_some(attributes)
     }
 
     /// All of them.

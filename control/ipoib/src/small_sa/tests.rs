@@ -314,3 +314,32 @@ fn no_more_groups_than_lids() {
     assert_eq!(state(&mut sa, 2, Method::Delete, group(1), 1), 0);
     assert_eq!(create(&mut sa, 2, group(2)), 0);
 }
+
+#[test]
+fn where_every_group_exists_a_sender_may_join_it() {
+    let mut sa = subnet();
+    sa.open_every_group(true);
+    let mgid = Some(group(1));
+    let asked = McMemberTemplate {
+        mgid,
+        ..McMemberTemplate::default()
+    };
+    assert_eq!(status(&ask(&mut sa, 2, Method::Get, &asked)), 0);
+    assert_eq!(sa.group_count(), 3, "nothing was made of it yet");
+    assert_eq!(state(&mut sa, 2, Method::Set, group(1), 4), 0);
+    assert_eq!(held(&sa, group(1), 2), 4);
+    assert_eq!(state(&mut sa, 3, Method::Set, group(1), 1), 0);
+    assert_eq!(state(&mut sa, 3, Method::Delete, group(1), 1), 0);
+    assert_eq!(held(&sa, group(1), 2), 4);
+    assert_eq!(state(&mut sa, 2, Method::Delete, group(1), 4), 0);
+    assert!(sa.group(group(1)).is_none());
+    let own = ask(&mut sa, 2, Method::Get, &naming(group(1), gid(2)));
+    assert_eq!(status(&own), 0x0300, "no member of it");
+    let locked = broadcast(Family::V6, Scope::LINK_LOCAL, PKey(9));
+    let mgid = Some(locked);
+    let asked = McMemberTemplate {
+        mgid,
+        ..McMemberTemplate::default()
+    };
+    assert_eq!(status(&ask(&mut sa, 2, Method::Get, &asked)), 0x0300);
+}

@@ -38,7 +38,7 @@ impl Weather {
         };
         Self {
             lost: some(40),
-            twice: some(30),
+            twice: some(60),
             delay_ms: 2 + some(LONGEST_DELAY_MS),
             busy: some(30),
             refused: some(30),

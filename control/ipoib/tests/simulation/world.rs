@@ -50,6 +50,8 @@ enum Post {
     Readmit(usize),
     /// A node learns what its port is like.
     Learn(usize),
+    /// A node's user has changed its mind.
+    Leave(usize, LinkId, IpAddr),
     /// A node is told to register anew.
     Reregister(usize),
 }
@@ -235,6 +237,7 @@ impl World {
                 let facts = self.facts(at);
                 self.seats[at].node.port_is(now, facts);
             }
+            Post::Leave(at, link, address) => self.leave(at, link, address),
             Post::Reregister(at) => self.seats[at].node.reregister(now),
         }
     }
@@ -321,18 +324,20 @@ impl World {
             Act::Join => {
                 let (link, address) = self.draw_address();
                 self.seats[at].wanted.insert((link, address));
-                self.seats[at].node.join(now, link, address).expect("room");
+                let joined = self.seats[at].node.join(now, link, address);
+                joined.expect("room");
+                // a short stay: the leave is on the heels of the join
+                if self.chance.below(2) == 0 {
+                    let stay = self.chance.below(2 * LONGEST_DELAY_MS);
+                    self.post(stay, Post::Leave(at, link, address));
+                }
             }
             Act::Leave => {
                 let wanted = self.seats[at].wanted.iter();
                 let all: Vec<_> = wanted.copied().collect();
                 if !all.is_empty() {
-                    let one = all[self.chance.below(all.len() as u64) as usize];
-                    self.seats[at].wanted.remove(&one);
-                    self.seats[at]
-                        .node
-                        .leave(now, one.0, one.1)
-                        .expect("a group");
+                    let (link, address) = all[self.chance.below(all.len() as u64) as usize];
+                    self.leave(at, link, address);
                 }
             }
             Act::Send => {
@@ -367,6 +372,12 @@ impl World {
             Act::Stranger => self.stranger(),
         }
         self.drain_all();
+    }
+
+    fn leave(&mut self, at: usize, link: LinkId, address: IpAddr) {
+        self.seats[at].wanted.remove(&(link, address));
+        let left = self.seats[at].node.leave(self.now, link, address);
+        left.expect("a group");
     }
 
     fn drain_all(&mut self) {

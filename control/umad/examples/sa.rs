@@ -9,6 +9,7 @@
 //! report SECONDS                   waits for a report, and acknowledges it
 //! facts                            the port, as it is known now
 //! capabilities                     ClassPortInfo
+//! path GID                         a way to a port, good for the way back too
 //! end
 //! ```
 //!
@@ -23,7 +24,7 @@ use rpcrdma_ipoib::gid::Gid;
 use rpcrdma_ipoib::join::JoinState;
 use rpcrdma_ipoib::mad::{
     AttributeId, ClassPortInfo, InformInfo, Mad, McMember, McMemberTemplate, Method, Notice,
-    PacketLife, Rate, Reject, Selector, Status, TABLE_BYTES, Tid, emit,
+    PacketLife, Path, PathTemplate, Rate, Reject, Selector, Status, TABLE_BYTES, Tid, emit,
 };
 use rpcrdma_ipoib::mgid::Scope;
 use rpcrdma_ipoib::mtu::Mtu;
@@ -93,6 +94,10 @@ impl Client {
                 let time = Duration::from_secs(number(target()?)?);
                 self.report(time)
             }
+            "path" => {
+                let dgid = gid(target()?)?;
+                self.path(dgid)
+            }
             "get" | "table" | "join" | "leave" => {
                 let mgid = gid(target()?)?;
                 let template = self.template(mgid, verb, words)?;
@@ -157,6 +162,31 @@ impl Client {
             return Ok("silence".into());
         };
         Ok(status(sound(Mad::parse(&answer, TABLE_BYTES))?.status))
+    }
+
+    fn path(&mut self, dgid: Gid) -> Result<String> {
+        let tid = self.tid();
+        let template = PathTemplate {
+            dgid: Some(dgid),
+            sgid: Some(self.port.facts().gid()),
+            reversible: Some(true),
+            numb_path: Some(1),
+            ..PathTemplate::default()
+        };
+        let Some(answer) = self.ask(tid, &emit::request(Method::Get, tid, &template))? else {
+            return Ok("silence".into());
+        };
+        let mad = sound(Mad::parse(&answer, TABLE_BYTES))?;
+        let mut said = status(mad.status);
+        if mad.status == Status::Ok {
+            let path: Path = sound(mad.record())?;
+            let (from, to, mtu) = (path.slid.0, path.dlid.0, path.mtu.octets());
+            said.push_str(&format!(
+                " from={from} to={to} mtu={mtu} rate={}",
+                path.rate.code()
+            ));
+        }
+        Ok(said)
     }
 
     fn membership(&mut self, verb: &str, template: &McMemberTemplate) -> Result<String> {

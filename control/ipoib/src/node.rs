@@ -225,7 +225,13 @@ impl Node {
         let usable = link.phase.is_usable();
         link.addresses.insert(address);
         match mgid {
-            Some(mgid) if usable => self.command(now, Key { link: id, mgid }, 1),
+            Some(mgid) if usable => {
+                let commanded = self.command(now, Key { link: id, mgid }, 1);
+                if let (Err(_), Some(link)) = (commanded, self.link_mut(id)) {
+                    link.addresses.remove(&address);
+                }
+                commanded
+            }
             _ => Ok(()),
         }
     }

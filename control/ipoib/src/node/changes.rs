@@ -139,11 +139,12 @@ impl Node {
         }
     }
 
-    /// Asks what the SA can do, where that decides anything.
+    /// Asks what the SA can do, where that decides anything; again with each renewal of a subscription, until it says.
     pub(super) fn ask_capabilities(&mut self) {
         self.send_only_full = None;
         if self.settings.send_only_full && self.can_ask() && self.closing.is_none() {
             let purpose = Purpose::Capabilities;
+            self.sa.forget(|other| *other == purpose);
             let request = crate::sa::Request::Capabilities;
             self.sa.ask(super::lane(&purpose), purpose, request);
         }

@@ -148,7 +148,8 @@ impl Node {
         };
         let subscribed = self.subscriptions.iter().any(|it| it.state != State::Off);
         let done = self.groups.values().all(left) && !subscribed;
-        if !done && now < deadline {
+        // with nobody to tell, nothing is gained by waiting
+        if !done && now < deadline && self.can_ask() {
             return;
         }
         for id in self.link_ids() {

@@ -131,6 +131,9 @@ impl Node {
             self.chance
                 .pause(timing.reply_ms, timing.pause_ms, failures)
         };
+        if done && self.send_only_full.is_none() {
+            self.ask_capabilities();
+        }
         self.arm(Timer::Subscription(index), now.after(pause));
     }
 

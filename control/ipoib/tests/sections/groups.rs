@@ -444,6 +444,8 @@ fn groups_are_bounded() {
     bed.join(at, "255.255.255.255");
     let more = bed.seats[at].node.join(bed.now, LINK, ip("239.0.0.5"));
     assert_eq!(more, Err(Refusal::GroupsFull));
+    let link = bed.seats[at].node.link_status(LINK).expect("a link");
+    assert_eq!(link.addresses, 4, "what is refused is not remembered");
 }
 
 #[test]

@@ -368,3 +368,14 @@ fn a_thousand_groups_have_few_requests_on_their_way() {
     bed.pass(1_000);
     assert_eq!(bed.seats[at].attached.len(), 1_001);
 }
+
+#[test]
+fn an_exit_without_a_subnet_manager_is_short() {
+    let (mut bed, at) = joined();
+    bed.seats[at].facts.active = false;
+    bed.tell_port(at);
+    bed.seats[at].node.close(bed.now);
+    bed.run();
+    assert!(bed.seats[at].node.is_closed());
+    assert!(bed.seats[at].attached.is_empty());
+}

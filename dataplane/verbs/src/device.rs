@@ -18,7 +18,7 @@ pub use survey::{Link, LinkState, Survey, Surveys, Transport, survey};
 pub(crate) use lease::{Lease, Leases, present};
 pub(crate) use limits::{Plan, plan};
 pub(crate) use met::Met;
-pub(crate) use news::{News, next};
+pub(crate) use news::{News, PairName, next};
 pub(crate) use query::{attributes, limits, link, p_key};
 pub(crate) use share::{Share, is_shared};
 pub(crate) use survey::links;

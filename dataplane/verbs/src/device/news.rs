@@ -9,6 +9,14 @@ use crate::object::Device;
 use rdma_core_sys as rdma;
 use rpcrdma_fabric::datagram::LinkChange;
 
+/// A queue pair, as events have it: its address, and its number. What one fabric reads another may
+/// hear later, when the address is another queue pair's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PairName {
+    pub(crate) address: usize,
+    pub(crate) number: u32,
+}
+
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
@@ -20,10 +28,10 @@ pub(crate) enum News {
     Gone,
     /// A completion queue, by address, is broken: its port is lost.
     QueueBroken(usize),
-    /// A queue pair, by address, has failed.
-    PairBroken(usize),
-    /// A message came to a queue pair, by address, before the last word of its handshake.
-    PairReached(usize),
+    /// A queue pair has failed.
+    PairBroken(PairName),
+    /// A message came to a queue pair before the last word of its handshake.
+    PairReached(PairName),
     /// Something of a link is another one.
     Changed(u32, LinkChange),
     /// Nothing that is heeded here.
@@ -76,15 +84,19 @@ fn link(event: &rdma::ibv_async_event) -> u32 {
     u32::try_from(unsafe { event.element.port_num }).unwrap_or(0)
 }
 
-fn pair(event: &rdma::ibv_async_event) -> usize {
+fn pair(event: &rdma::ibv_async_event) -> PairName {
     // SAFETY: an event of a queue pair has it.
-    unsafe { event.element.qp }.addr()
+    let pair = unsafe { event.element.qp };
+    PairName {
+        address: pair.addr(),
+        // SAFETY: it is not destroyed before the event is acknowledged.
+        number: unsafe { (*pair).qp_num },
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr;
 
     #[test]
     fn events_are_read_by_their_kind() {
@@ -96,11 +108,19 @@ mod tests {
         assert_eq!(read(&event), News::LinkDown(2));
         event.event_type = rdma::IBV_EVENT_PORT_ACTIVE;
         assert_eq!(read(&event), News::LinkUp(2));
-        event.element.qp = ptr::without_provenance_mut(64);
+        let mut pair = rdma::ibv_qp {
+            qp_num: 18,
+            ..rdma::ibv_qp::default()
+        };
+        event.element.qp = &raw mut pair;
+        let name = PairName {
+            address: (&raw const pair).addr(),
+            number: 18,
+        };
         event.event_type = rdma::IBV_EVENT_QP_ACCESS_ERR;
-        assert_eq!(read(&event), News::PairBroken(64));
+        assert_eq!(read(&event), News::PairBroken(name));
         event.event_type = rdma::IBV_EVENT_COMM_EST;
-        assert_eq!(read(&event), News::PairReached(64));
+        assert_eq!(read(&event), News::PairReached(name));
         event.event_type = rdma::IBV_EVENT_DEVICE_FATAL;
         assert_eq!(read(&event), News::Gone);
         event.event_type = rdma::IBV_EVENT_SQ_DRAINED;

@@ -88,6 +88,7 @@ fn lock<T>(books: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::PairName;
 
     fn bell() -> Arc<Bell> {
         Arc::new(Bell::new().expect("a descriptor"))
@@ -129,9 +130,10 @@ mod tests {
         let bell = bell();
         let one = Share::at(0x4000, &bell);
         let other = Share::at(0x4000, &bell);
-        for pair in 0..=TOLD_MOST {
-            one.tell_others(News::PairReached(pair));
+        let name = |address| PairName { address, number: 1 };
+        for address in 0..=TOLD_MOST {
+            one.tell_others(News::PairReached(name(address)));
         }
-        assert_eq!(other.next(), Some(News::PairReached(1)));
+        assert_eq!(other.next(), Some(News::PairReached(name(1))));
     }
 }

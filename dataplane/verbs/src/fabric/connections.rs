@@ -6,6 +6,7 @@
 
 use super::VerbsFabric;
 use crate::cm::{Happening, Identifier, Offer, Parameters, What, to_peer};
+use crate::device::PairName;
 use crate::endpoint::{Endpoint, Seat};
 use crate::error::{Error, Fault};
 use crate::inbox::Notice;
@@ -365,15 +366,15 @@ impl VerbsFabric {
     }
 
     /// A queue pair, by the address of the device's, has failed.
-    pub(super) fn lose_pair(&mut self, address: usize) {
-        for id in self.by_pair(address) {
+    pub(super) fn lose_pair(&mut self, name: PairName) {
+        for id in self.by_pair(name) {
             self.feed(id, Input::Lost, || "its queue pair has failed".to_owned());
         }
     }
 
     /// A message came to a queue pair before the connection stood: it does.
-    pub(super) fn note_reached(&mut self, address: usize) {
-        for id in self.by_pair(address) {
+    pub(super) fn note_reached(&mut self, name: PairName) {
+        for id in self.by_pair(name) {
             let connection = self.connections.get(&id);
             let identifier = connection.and_then(Connection::id);
             // Where it fails, the connection stands already.
@@ -381,8 +382,8 @@ impl VerbsFabric {
         }
     }
 
-    fn by_pair(&self, address: usize) -> Vec<ConnectionId> {
-        self.those(|it| it.pair().is_some_and(|pair| pair.address() == address))
+    fn by_pair(&self, name: PairName) -> Vec<ConnectionId> {
+        self.those(|it| it.pair().is_some_and(|pair| pair.name() == name))
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::{Device, Objects};
 use crate::cm::Identifier;
+use crate::device::PairName;
 use crate::error::Fault;
 use crate::port::Rail;
 use rdma_core_sys as rdma;
@@ -29,6 +30,7 @@ pub(crate) struct Depths {
 #[derive(Debug)]
 pub(crate) struct QueuePair {
     rail: Rail,
+    name: PairName,
     inline_bytes: u32,
     /// It is destroyed already, its id not yet.
     destroyed: bool,
@@ -51,6 +53,7 @@ impl QueuePair {
         let device = &objects.device;
         match make(&id, device, objects.queue.raw(), depths) {
             Ok((rail, inline_bytes)) => Ok(QueuePair {
+                name: name(rail),
                 rail,
                 inline_bytes,
                 destroyed: false,
@@ -76,8 +79,8 @@ impl QueuePair {
     }
 
     /// Its name, as asynchronous events have it.
-    pub(crate) fn address(&self) -> usize {
-        self.rail.plain().addr()
+    pub(crate) fn name(&self) -> PairName {
+        self.name
     }
 
     /// Sets how long a peer that met no receive waits before it tries again: an exponent of the
@@ -117,6 +120,15 @@ impl QueuePair {
 impl Drop for QueuePair {
     fn drop(&mut self) {
         self.destroy();
+    }
+}
+
+/// Of a queue pair that was just made.
+fn name(rail: Rail) -> PairName {
+    PairName {
+        address: rail.plain().addr(),
+        // SAFETY: just made, and alive.
+        number: unsafe { (*rail.plain()).qp_num },
     }
 }
 

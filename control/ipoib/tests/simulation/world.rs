@@ -10,7 +10,7 @@ use rpcrdma_ipoib::mad::{
 };
 use rpcrdma_ipoib::mgid::{Family, Scope, broadcast, of_address};
 use rpcrdma_ipoib::mtu::Mtu;
-use rpcrdma_ipoib::node::{LinkId, Node, Output};
+use rpcrdma_ipoib::node::{Attachment, LinkId, Node, Output};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::sa::Chance;
@@ -50,10 +50,19 @@ enum Post {
     Readmit(usize),
     /// A node learns what its port is like.
     Learn(usize),
+    /// A node's device has done what it was told.
+    Word(usize, Word),
     /// A node's user has changed its mind.
     Leave(usize, LinkId, IpAddr),
     /// A node is told to register anew.
     Reregister(usize),
+}
+
+/// What a device says.
+enum Word {
+    Opened(LinkId, Result<u32, i32>),
+    Attached(Attachment, Result<(), i32>),
+    Detached(Attachment, Result<(), i32>),
 }
 
 /// A node with its port, its device, and what its users want.
@@ -64,6 +73,8 @@ pub(crate) struct Seat {
     pub(crate) lid: Lid,
     pub(crate) up: bool,
     pub(crate) wanted: BTreeSet<(LinkId, IpAddr)>,
+    /// Its device says nothing before that: it answers in order.
+    said: Moment,
 }
 
 pub(crate) struct World {
@@ -116,6 +127,7 @@ impl World {
             lid: Lid(10 + at as u16),
             up: true,
             wanted: BTreeSet::new(),
+            said: Moment(0),
         });
         let trusting = seed.is_multiple_of(2);
         let mut world = Self {
@@ -237,6 +249,7 @@ impl World {
                 let facts = self.facts(at);
                 self.seats[at].node.port_is(now, facts);
             }
+            Post::Word(at, word) => self.hear(at, word),
             Post::Leave(at, link, address) => self.leave(at, link, address),
             Post::Reregister(at) => self.seats[at].node.reregister(now),
         }
@@ -284,7 +297,6 @@ impl World {
     /// Does what a node wants done, and checks that it may.
     pub(crate) fn drain(&mut self, at: usize) {
         while let Some(output) = self.seats[at].node.take() {
-            let now = self.now;
             let refuse = self.chance.below(100) < self.weather.refused;
             let seat = &mut self.seats[at];
             match output {
@@ -299,21 +311,39 @@ impl World {
                 }
                 Output::Open(opening) => {
                     let made = seat.device.open(&opening, refuse);
-                    seat.node.queue_opened(now, opening.link, made);
+                    self.say(at, Word::Opened(opening.link, made));
                 }
                 Output::Close { link } => seat.device.close(link),
                 Output::Attach(to) => {
                     seat.device.check_member(&seat.node, &to);
                     let done = seat.device.attach(to, refuse);
-                    seat.node.attached(now, to, done);
+                    self.say(at, Word::Attached(to, done));
                 }
                 Output::Detach(from) => {
                     let done = seat.device.detach(from);
-                    seat.node.detached(now, from, done);
+                    self.say(at, Word::Detached(from, done));
                 }
                 Output::Frame { link, to, .. } => seat.device.send(link, &to),
                 Output::Link { .. } | Output::Member { .. } | Output::Trouble(_) => {}
             }
+        }
+    }
+
+    /// A device answers soon, and in order.
+    fn say(&mut self, at: usize, word: Word) {
+        let soon = self.now.after(self.chance.below(20));
+        let seat = &mut self.seats[at];
+        seat.said = seat.said.max(soon);
+        let after = seat.said.since(self.now);
+        self.post(after, Post::Word(at, word));
+    }
+
+    fn hear(&mut self, at: usize, word: Word) {
+        let (now, node) = (self.now, &mut self.seats[at].node);
+        match word {
+            Word::Opened(link, made) => node.queue_opened(now, link, made),
+            Word::Attached(to, done) => node.attached(now, to, done),
+            Word::Detached(from, done) => node.detached(now, from, done),
         }
     }
 

@@ -99,8 +99,8 @@ impl Node {
         self.settle(now);
     }
 
-    /// The answer to [`Output::Detach`]: done, or an `errno`. What cannot be detached counts as detached all the same: the membership is left,
-    /// and the queue pair gets no more of the group's packets.
+    /// The answer to [`Output::Detach`]: done, or an `errno`. What cannot be detached counts as detached all the same: the
+    /// membership is left, and the queue pair gets no more of the group's packets.
     pub fn detached(&mut self, now: Moment, from: Attachment, done: Result<(), i32>) {
         let Some(key) = self.expects(from, group::Phase::Detaching) else {
             return;

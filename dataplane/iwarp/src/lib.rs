@@ -78,7 +78,7 @@
 //! | the peer's adaptation parameter is known, or that there is none | [`Association::indication`] |
 //! | a chunk came | [`Association::receive`], each once, whole, in any order; then [`Association::transmit`] |
 //! | room again after [`Flow::Busy`] | [`Association::transmit`] |
-//! | everything sent has been acknowledged | [`Association::dry`]; then [`Association::transmit`] |
+//! | everything sent has been acknowledged, and a stream [awaits](Association::awaits_dry) that | [`Association::dry`]; then [`Association::transmit`] |
 //! | the association is gone | [`Association::lost`] |
 //!
 //! And it promises:

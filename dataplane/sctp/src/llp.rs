@@ -59,6 +59,12 @@ pub trait Llp {
     /// association is up. [`LEAST_CHUNK`] where there is no such association.
     fn max_segment(&self, association: AssociationId) -> u32;
 
+    /// Has [`Event::Dry`] told of, once, when everything sent on an association has been
+    /// acknowledged, be that so already. In a round trip of calls that is so after each packet, and
+    /// nobody wants to know: telling of it costs a tenth of the round trip. A layer may tell of it
+    /// unasked instead, each time it becomes so.
+    fn await_dry(&mut self, association: AssociationId);
+
     /// One turn: reads what has come, in batches; runs timers that are due; tells what happened;
     /// sends what is to be sent, in batches. To be called again by [`Llp::deadline`], or when the
     /// [`Llp::descriptor`] is readable, and after sends.
@@ -117,7 +123,7 @@ pub enum Event<'a> {
         /// Its octets, for as long as the event is being told of.
         octets: &'a [u8],
     },
-    /// Everything sent has been acknowledged.
+    /// Everything sent has been acknowledged: see [`Llp::await_dry`].
     Dry {
         /// On which association.
         association: AssociationId,

@@ -52,6 +52,8 @@ pub(crate) struct Place {
     pub(crate) blocked: bool,
     /// A packet has come since, and may have acknowledged something.
     pub(crate) eased: bool,
+    /// Somebody waits for [`Event::Dry`].
+    pub(crate) awaits_dry: bool,
     /// Messages that came too early.
     held: Vec<(Label, Box<[u8]>)>,
 }
@@ -145,6 +147,7 @@ impl Roster {
             segment: 0,
             blocked: false,
             eased: false,
+            awaits_dry: false,
             held: Vec::new(),
         };
         Roster {
@@ -180,6 +183,7 @@ impl Roster {
         place.indication = None;
         place.blocked = false;
         place.eased = false;
+        place.awaits_dry = false;
         Some(place)
     }
 

@@ -58,6 +58,7 @@ fn run(settings: Settings, count: u32, relayed: Option<(Faults, u64)>) {
         assert_eq!(pair.client.down(), None);
         seen.len() == count as usize
     });
+    pair.client.llp.await_dry(ours);
     pair.drive(|pair, now| {
         turn(now);
         let last = pair.client.told.last();

@@ -154,8 +154,11 @@ impl<L: Llp> IwarpPort<L> {
         let mut local = local(&mut self.places, &mut self.stags);
         let told = &mut |_, event: rpcrdma_iwarp::Event<'_>| desk.hear(source, track, event);
         let flow = association.transmit(at.stream, BURST, &mut local, &mut below, told);
-        let sent = below.sent;
+        let Below { llp, sent, .. } = below;
         note_sent(track, sent);
+        if association.awaits_dry(at.stream) {
+            llp.await_dry(at.association);
+        }
         // Who has sent something before there was no more room stands behind those who have not.
         let again = flow == Flow::More || (flow == Flow::Busy && sent > 0);
         track.queued = again;

@@ -22,6 +22,7 @@ enum State {
         /// Chunks that the peer has not taken yet.
         out: u32,
         blocked: bool,
+        awaits_dry: bool,
     },
 }
 
@@ -173,6 +174,7 @@ impl Wire {
             outbound: self.manner.streams,
             out: 0,
             blocked: false,
+            awaits_dry: false,
         };
         let Some(id) = self.take_place(state) else {
             return from.put(Packet::Abort {
@@ -218,6 +220,7 @@ impl Wire {
             outbound,
             out: 0,
             blocked: false,
+            awaits_dry: false,
         };
         events(Event::Up {
             association: id,
@@ -230,11 +233,18 @@ impl Wire {
     }
 
     fn acknowledge(&mut self, id: AssociationId, chunks: u32, events: &mut impl FnMut(Event<'_>)) {
-        let Some(State::Up { out, blocked, .. }) = self.place(id) else {
+        let Some(State::Up {
+            out,
+            blocked,
+            awaits_dry,
+            ..
+        }) = self.place(id)
+        else {
             return;
         };
         *out = out.saturating_sub(chunks);
-        let (dry, room) = (*out == 0, std::mem::take(blocked));
+        let dry = *out == 0 && std::mem::take(awaits_dry);
+        let room = std::mem::take(blocked);
         if dry {
             events(Event::Dry { association: id });
         }
@@ -320,6 +330,7 @@ impl Llp for Wire {
             outbound,
             out,
             blocked,
+            ..
         }) = self.place(association)
         else {
             return Err(Refused::Gone);
@@ -350,6 +361,22 @@ impl Llp for Wire {
 
     fn max_segment(&self, _association: AssociationId) -> u32 {
         self.manner.chunk_bytes
+    }
+
+    fn await_dry(&mut self, association: AssociationId) {
+        if let Some(State::Up {
+            out, awaits_dry, ..
+        }) = self.place(association)
+        {
+            *awaits_dry = true;
+            if *out == 0 {
+                // There is no packet to come that would tell.
+                self.mailbox.put(Packet::Sack {
+                    to: association,
+                    chunks: 0,
+                });
+            }
+        }
     }
 
     fn turn(&mut self, _now: Instant, events: &mut impl FnMut(Event<'_>)) {

@@ -202,6 +202,15 @@ impl Association {
         self.streams.iter().find(idle).map(|stream| stream.id)
     }
 
+    /// Whether a stream has to hear of it when all that was sent has arrived: to be asked after
+    /// [`Association::transmit`]. Without that [`Association::dry`] need not be called.
+    #[must_use]
+    #[inline]
+    pub fn awaits_dry(&self, id: StreamId) -> bool {
+        let stream = self.streams.get(usize::from(id.0));
+        stream.is_some_and(Stream::awaits_dry)
+    }
+
     /// How many streams this side has ended a session on, with every chunk acknowledged, and the
     /// peer has not. It need not (RFC 5043 section 6.2), so this side may never have them back:
     /// see the crate's essay. Looks at all streams.

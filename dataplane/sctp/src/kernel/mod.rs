@@ -242,6 +242,10 @@ impl Llp for KernelSctp {
         place.map_or(LEAST_CHUNK, |place| place.segment.max(LEAST_CHUNK))
     }
 
+    fn await_dry(&mut self, _association: AssociationId) {
+        // The kernel tells each time.
+    }
+
     fn turn(&mut self, now: Instant, events: &mut impl FnMut(Event<'_>)) {
         self.turned = Some(now);
         let mut left = MESSAGES;

@@ -296,6 +296,17 @@ impl Llp for Usrsctp {
         place.map_or(LEAST_CHUNK, |place| place.segment)
     }
 
+    fn await_dry(&mut self, association: AssociationId) {
+        let Some(place) = self.roster.of(association) else {
+            return;
+        };
+        if place.state == State::Up && !std::mem::replace(&mut place.awaits_dry, true) {
+            let number = place.number;
+            // Fails where the association is over, which will be told of.
+            let _ = self.stack.tell_dry(number, true);
+        }
+    }
+
     fn turn(&mut self, now: Instant, events: &mut impl FnMut(Event<'_>)) {
         self.work(now, events);
     }
@@ -329,8 +340,9 @@ impl Llp for Usrsctp {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let carriage = &self.stack.peek().carriage;
-        if !carriage.is_empty() || self.roster.has_ended() {
+        let desk = self.stack.peek();
+        let carriage = &desk.carriage;
+        if !carriage.is_empty() || !desk.parcels.is_empty() || self.roster.has_ended() {
             return self.told;
         }
         if let Some(interval) = carriage.interval() {

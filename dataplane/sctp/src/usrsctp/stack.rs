@@ -130,15 +130,9 @@ impl Stack {
             sys::SCTP_ASSOC_CHANGE,
             sys::SCTP_ADAPTATION_INDICATION,
             sys::SCTP_SHUTDOWN_EVENT,
-            sys::SCTP_SENDER_DRY_EVENT,
             sys::SCTP_PARTIAL_DELIVERY_EVENT,
         ] {
-            let event = sys::sctp_event {
-                se_assoc_id: 0,
-                se_type: event,
-                se_on: 1,
-            };
-            self.set(sctp, sys::SCTP_EVENT, &event)?;
+            self.listen_for(event, 0, true)?;
         }
         if let Some(value) = settings.indication {
             let indication = sys::sctp_setadaptation {
@@ -147,6 +141,22 @@ impl Stack {
             self.set(sctp, sys::SCTP_ADAPTATION_LAYER, &indication)?;
         }
         self.pace(settings)
+    }
+
+    /// Has the library tell of something, or not: on one association, or on all to come.
+    fn listen_for(&mut self, event: u16, number: u32, on: bool) -> Result<(), Error> {
+        let event = sys::sctp_event {
+            se_assoc_id: number,
+            se_type: event,
+            se_on: on.into(),
+        };
+        self.set(libc::IPPROTO_SCTP, sys::SCTP_EVENT, &event)
+    }
+
+    /// Has the library tell when all that was sent on an association has been acknowledged, at
+    /// once if it has been; or not any more.
+    pub(super) fn tell_dry(&mut self, number: u32, on: bool) -> Result<(), Error> {
+        self.listen_for(sys::SCTP_SENDER_DRY_EVENT, number, on)
     }
 
     /// Options that have to do with time.

@@ -165,8 +165,21 @@ impl Usrsctp {
                 let streams = (inbound, outbound);
                 self.begin(token, index, number, streams, events);
             }
+            (Notice::Dry, Some(index)) => self.dry(index, events),
             (_, Some(index)) => self.roster.heed(index, notice, events),
             (_, None) => {}
+        }
+    }
+
+    /// All has been acknowledged: whoever awaited it is told, once.
+    fn dry(&mut self, index: u32, events: &mut impl FnMut(Event<'_>)) {
+        let place = self.roster.at(index);
+        if let Some(place) = place.filter(|place| place.awaits_dry) {
+            place.awaits_dry = false;
+            let number = place.number;
+            // Fails where the association is over, which will be told of.
+            let _ = self.stack.tell_dry(number, false);
+            self.roster.heed(index, Notice::Dry, events);
         }
     }
 

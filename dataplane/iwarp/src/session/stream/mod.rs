@@ -44,7 +44,7 @@ mod transmit;
 use super::control::{Function, Message};
 use super::depths::Word;
 use super::phase::{Event as Step, Illegal, Phase};
-use crate::ddp::order::Order;
+use crate::ddp::order::{Order, WINDOW};
 use crate::event::{End, Event};
 use crate::lower::StreamId;
 use crate::rdmap::{Blame, Endpoint, Report};
@@ -436,6 +436,13 @@ impl Stream {
     pub(super) fn dry(&mut self) {
         self.unproven = 0;
         self.settle();
+    }
+
+    /// Whether anything depends on [`Stream::dry`]: what is to be sent may not overtake what was,
+    /// or half the window is used up.
+    pub(super) fn awaits_dry(&self) -> bool {
+        let is_open = self.phase == Phase::Open && !self.unproved && self.owes_nothing();
+        self.unproven > if is_open { WINDOW / 2 } else { 0 }
     }
 
     /// Nothing of ours is to be sent but segments.

@@ -113,22 +113,30 @@ int shim_port_open(const char *name, uint16_t mtu, uint32_t mbufs, struct shim_p
     uint16_t number;
     int socket, status;
 
+    port->call = "rte_eth_dev_get_port_by_name";
     if (rte_eth_dev_get_port_by_name(name, &number) != 0)
         return -ENODEV;
+    port->call = "rte_eth_dev_info_get";
     status = rte_eth_dev_info_get(number, &info);
     if (status != 0)
         return status;
     if (info.max_mtu != 0 && mtu > info.max_mtu)
         return -ERANGE;
     socket = rte_eth_dev_socket_id(number);
+    port->call = "rte_pktmbuf_pool_create";
     pool = pool_of(number, mtu, mbufs, socket);
     if (pool == NULL)
         return rte_errno > 0 ? -rte_errno : -ENOMEM;
+    port->call = "rte_eth_dev_configure";
     status = configure(number, &info, mtu);
-    if (status == 0)
+    if (status == 0) {
+        port->call = "rte_eth_rx_queue_setup";
         status = queues(number, socket, pool);
-    if (status == 0)
+    }
+    if (status == 0) {
+        port->call = "rte_eth_dev_start";
         status = rte_eth_dev_start(number);
+    }
     if (status == 0)
         status = hear_groups(number);
     if (status == 0)

@@ -101,6 +101,7 @@ struct shim_port {
     int32_t socket;
     uint32_t mbufs;         /* in the pool */
     char driver[32];        /* ends in a zero octet */
+    const char *call;       /* of DPDK: the last one made; the one that failed, if one did */
 };
 
 struct shim_port_counts {

@@ -68,6 +68,16 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// A string of the shim's that is there as long as the program; `None` for none.
+pub(crate) fn constant(of: *const std::ffi::c_char) -> Option<&'static str> {
+    if of.is_null() {
+        return None;
+    }
+    // SAFETY: what is given here is a string literal of the shim's.
+    let text = unsafe { CStr::from_ptr(of) };
+    text.to_str().ok()
+}
+
 /// A string of the shim's, copied. Empty for none.
 pub(crate) fn text(of: *const std::ffi::c_char) -> String {
     if of.is_null() {

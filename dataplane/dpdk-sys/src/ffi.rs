@@ -75,6 +75,7 @@ pub(crate) struct Port {
     pub(crate) socket: i32,
     pub(crate) mbufs: u32,
     pub(crate) driver: [c_char; 32],
+    pub(crate) call: *const c_char,
 }
 
 /// `struct shim_port_counts`.

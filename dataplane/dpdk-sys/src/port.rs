@@ -49,9 +49,9 @@ impl Port {
     /// Opens the port of that name, with a pool of `frames` buffers, each with room for a frame
     /// of that MTU (octets of an IP packet), and starts it.
     pub(crate) fn open(name: &str, mtu: u16, frames: u32) -> Result<Port, Fault> {
-        const CALL: &str = "rte_eth_dev_configure";
+        const FIND: &str = "rte_eth_dev_get_port_by_name";
         let Ok(text) = CString::new(name) else {
-            return Err(Fault::ours(CALL, libc::EINVAL, "a zero octet in a name"));
+            return Err(Fault::ours(FIND, libc::EINVAL, "a zero octet in a name"));
         };
         let mut parts = ffi::Port {
             pool: std::ptr::null_mut(),
@@ -60,15 +60,17 @@ impl Port {
             socket: 0,
             mbufs: 0,
             driver: [0; 32],
+            call: std::ptr::null(),
         };
         // SAFETY: the name ends in a zero octet, and `parts` is there to be written.
         let status = unsafe { ffi::shim_port_open(text.as_ptr(), mtu, frames, &raw mut parts) };
         if status == -libc::ENODEV && ffi::shim_port_count() == 0 {
             let meaning = format!("no port {name}, nor any other");
-            return Err(Fault::ours(CALL, libc::ENODEV, &meaning));
+            return Err(Fault::ours(FIND, libc::ENODEV, &meaning));
         }
         if status < 0 {
-            return Err(Fault::of(CALL, status));
+            let call = crate::fault::constant(parts.call).unwrap_or(FIND);
+            return Err(Fault::of(call, status));
         }
         Ok(Port { parts, mtu })
     }

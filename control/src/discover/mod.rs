@@ -1,7 +1,7 @@
 //! The links of a configuration, and discovery on them: what control does with the datagrams.
 //!
 //! [`Discovery`] owns the links. An appliance whose links `answer` says where its fronts and services are; a back
-//! whose upstream is to be found asks, and goes where [`Discovery::choose`] says. Nothing of it waits, and no lcore
+//! whose upstream is to be found asks, and goes where [`Discovery::ways`] leads. Nothing of it waits, and no lcore
 //! knows of it.
 
 mod report;
@@ -139,10 +139,15 @@ impl Discovery {
         }
     }
 
-    /// Where the next connection of a back goes; `None` while nobody has answered.
-    pub(crate) fn choose(&mut self, back: usize) -> Option<SocketAddr> {
-        let sought = self.sought.iter_mut().find(|it| it.back == back)?;
-        sought.seeker.choose()
+    /// Where the next connection of a back goes, and where it goes if there is no way there; none while nobody has answered.
+    pub(crate) fn ways(&mut self, back: usize) -> Vec<SocketAddr> {
+        let sought = self.sought.iter_mut().find(|it| it.back == back);
+        let Some(Sought { seeker, .. }) = sought else {
+            return Vec::new();
+        };
+        let chosen = seeker.choose();
+        let others = seeker.known().filter(|&it| Some(it) != chosen);
+        chosen.into_iter().chain(others).collect()
     }
 
     /// A connection of a back there could not be made, or was lost.
@@ -211,3 +216,6 @@ const fn wish(discover: &Discover) -> Wish {
         period: discover.period,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,9 +8,9 @@ use core_affinity::CoreId;
 use rpcrdma_config::Plan;
 use rpcrdma_config::budget::{CONTROL_RECEIVES, SOURCE_BYTES};
 use rpcrdma_config::plan;
-use rpcrdma_fabric::{Exposure, Port, Span};
 use rpcrdma_fabric::arena::{Arena, Pages};
 use rpcrdma_fabric::connect::{Device, Fabric, PortId, PortWanted};
+use rpcrdma_fabric::{Exposure, Port, Span};
 use rpcrdma_lcore::{
     Bell, Idle, Lcore, Line, Places, Regions, Running, SeatId, SeatOrder, Shares, line, spawn,
     stock,

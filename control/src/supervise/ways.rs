@@ -96,10 +96,11 @@ impl<F: Fabric> Supervisor<F> {
             Upstream::Host { host, port } => (host, *port),
             Upstream::Discover(_) => {
                 let discovery = self.discovery.as_mut();
-                return match discovery.and_then(|it| it.choose(client.back)) {
-                    Some(found) => self.try_all(client, [found.to_string()], now),
-                    None => self.turn_away(&client, "nobody has answered in its group yet"),
-                };
+                let found = discovery.map(|it| it.ways(client.back)).unwrap_or_default();
+                if found.is_empty() {
+                    return self.turn_away(&client, "nobody has answered in its group yet");
+                }
+                return self.try_all(client, found.iter().map(SocketAddr::to_string), now);
             }
         };
         if let Ok(ip) = host.parse::<IpAddr>() {

@@ -1,0 +1,139 @@
+//! Who asks and who answers, on two links of this process's own subnet, with a clock that jumps.
+
+use super::*;
+use rpcrdma_config::{Machine, parse};
+use std::path::PathBuf;
+
+const FILE: &str = r#"
+    [[link]]
+    name = "near"
+    administrator = true
+    ipv4 = "10.1.0.1/24"
+    answer = ["239.192.78.81"]
+    answers_per_s = 0
+    [[link]]
+    name = "far"
+    ipv4 = "10.1.0.2/24"
+    [[front]]
+    name = "nfs"
+    fabric = "iwarp-sctp"
+    listen = "0.0.0.0:20049"
+    [[front.backend]]
+    programs = [100003]
+    address = "127.0.0.1:2049"
+    [[back]]
+    name = "clients"
+    listen = "127.0.0.1:0"
+    fabric = "iwarp-sctp"
+    upstream = { discover = "239.192.78.81", program = 100003, link = "far", ask_s = 1 }
+"#;
+
+struct Bench {
+    discovery: Discovery,
+    now: Instant,
+}
+
+impl Bench {
+    fn of(file: &str) -> Self {
+        let machine = Machine {
+            cores: vec![0],
+            status_socket: PathBuf::from("/run/s"),
+        };
+        let plan = parse("", file, &machine).unwrap_or_else(|error| panic!("{error}"));
+        let now = Instant::now();
+        let discovery = Discovery::start(&plan, now).unwrap();
+        Self {
+            discovery: discovery.unwrap(),
+            now,
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.discovery.turn(self.now);
+            self.now += Duration::from_millis(10);
+        }
+    }
+
+    fn ways(&mut self) -> Vec<String> {
+        let ways = self.discovery.ways(0).into_iter();
+        ways.map(|way| way.to_string()).collect()
+    }
+
+    fn report(&mut self) -> Vec<crate::status::Link> {
+        self.now += LOOK;
+        self.discovery.look(self.now).unwrap()
+    }
+}
+
+#[test]
+fn a_back_finds_who_answers_for_its_program() {
+    let mut bench = Bench::of(FILE);
+    assert!(bench.ways().is_empty(), "nobody before anybody was asked");
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(bench.ways(), ["10.1.0.1:20049"]);
+    let links = bench.report();
+    assert!(links[0].answers["answered"] > 0);
+    assert_eq!(links[1].sought[0].known, ["10.1.0.1:20049"]);
+    assert_eq!(links[1].sought[0].unheard, 0);
+}
+
+#[test]
+fn another_program_is_not_answered_for() {
+    let mut bench = Bench::of(&FILE.replace("program = 100003,", "program = 100005,"));
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+    assert!(bench.report()[0].answers["not_served"] > 0);
+}
+
+#[test]
+fn the_filters_of_both_ends_count() {
+    let refusing = FILE.replace("answers_per_s = 0", "answer_allow = [\"10.2.0.0/16\"]");
+    let mut bench = Bench::of(&refusing);
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+    assert!(bench.report()[0].answers["not_allowed"] > 0);
+
+    let doubting = FILE.replace("ask_s = 1", "allow = [\"10.2.0.0/16\"]");
+    let mut bench = Bench::of(&doubting);
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+    assert!(bench.report()[1].sought[0].unheard > 0);
+}
+
+#[test]
+fn answers_are_limited_in_number() {
+    let mut bench = Bench::of(&FILE.replace("answers_per_s = 0", "answers_per_s = 1"));
+    bench.pass(Duration::from_secs(5));
+    let address = "10.1.0.1:20049".parse().unwrap();
+    for _ in 0..20 {
+        // Who has failed is asked for at once, each time.
+        bench.ways();
+        bench.discovery.failed(0, address, bench.now);
+        bench.pass(Duration::from_millis(20));
+    }
+    assert!(bench.report()[0].answers["over_rate"] > 0);
+}
+
+#[test]
+fn who_answers_no_more_is_forgotten() {
+    let mut bench = Bench::of(FILE);
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(bench.ways().len(), 1);
+    bench.discovery.answerers[0].1 = Some(Networks(Vec::new()));
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+}
+
+#[test]
+fn every_group_is_left_at_the_end() {
+    let mut bench = Bench::of(FILE);
+    bench.pass(Duration::from_secs(5));
+    let end = bench.now + CLOSE_WITHIN / 2;
+    while !bench.discovery.close(bench.now) {
+        assert!(bench.now < end, "not closed in time");
+        bench.pass(Duration::from_millis(10));
+    }
+    assert_eq!(bench.report()[0].memberships, 0);
+}

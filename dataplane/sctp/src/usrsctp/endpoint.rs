@@ -207,10 +207,12 @@ impl Usrsctp {
         }
     }
 
-    /// What stands for a peer's address in the library. Never zero.
-    pub(super) fn token_of(&self, address: &Address) -> Token {
+    /// What stands for a peer in the library: for its address, and for its SCTP port there, since
+    /// one address may be that of several peers (RFC 6951 section 5.2). Without the port, what one
+    /// sends would be taken for the other's. Never zero.
+    pub(super) fn token_of(&self, address: &Address, port: u16) -> Token {
         // A pointer of this machine has to hold it.
-        (self.key.hash_one(address) & usize::MAX as u64) | 1
+        (self.key.hash_one((address, port)) & usize::MAX as u64) | 1
     }
 
     /// Octets of the longest SCTP packet on the way to a peer, a multiple of four.
@@ -241,7 +243,7 @@ impl Llp for Usrsctp {
         self.told.get_or_insert(now);
         self.stack.desk().carriage.settle();
         let address = Address::from(to);
-        let token = self.token_of(&address);
+        let token = self.token_of(&address, self.settings.sctp_port);
         if let Some(path) = self.stack.peek().paths.get(&token) {
             let place = path.place;
             let id = self.roster.at(place).map(|place| place.id);

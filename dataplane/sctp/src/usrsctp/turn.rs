@@ -58,7 +58,8 @@ impl Usrsctp {
             return;
         }
         let echoes = packet.get(HEADER) == Some(&COOKIE_ECHO);
-        let token = self.token_of(&from);
+        let source = packet.first_chunk();
+        let token = self.token_of(&from, source.map_or(0, |port| u16::from_be_bytes(*port)));
         match self.stack.peek().paths.get(&token) {
             // Two addresses with one hash: the first has it.
             Some(path) if path.address != from => return,

@@ -12,11 +12,11 @@ use crate::clock::Clock;
 use crate::pairs::{self, Pairs};
 use rpcrdma_fabric::datagram::{AddressVector, Arrival, Datagrams, LinkChange, PairWanted, Unsent};
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
+use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{LinkId, Node, Opening, Origin, Output};
 use rpcrdma_ipoib::packet::{HardwareAddress, Udp};
-use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::time::Moment;
-use rpcrdma_umad::{Class, Event, Facts, PortState, Reply, Subnet, Target};
+use rpcrdma_umad::{Class, Event, Reply, Subnet, Target};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use tracing::{debug, warn};
@@ -34,6 +34,14 @@ pub(crate) enum News {
     Ended(String),
 }
 
+/// Makes the way to the SA again: after its device was gone.
+pub(crate) type Reopen = Box<dyn FnMut() -> Result<Box<dyn Subnet + Send>, String> + Send>;
+
+/// What does not say takes part in the smaller of the two MTUs that a link can have.
+const MTU: Mtu = Mtu::M2048;
+/// The way to the SA is tried again after so long, and so on.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// One port.
 pub(crate) struct Driver {
     node: Node,
@@ -47,6 +55,9 @@ pub(crate) struct Driver {
     open: Vec<Option<Box<dyn Datagrams + Send>>>,
     frame: Vec<u8>,
     unsent: u64,
+    reopen: Reopen,
+    /// There is no way to the SA; the next attempt.
+    ended: Option<Instant>,
 }
 
 impl Driver {
@@ -56,6 +67,7 @@ impl Driver {
         subnet: Box<dyn Subnet + Send>,
         pairs: Option<Box<dyn Pairs + Send>>,
         (device, number): (Option<String>, u8),
+        reopen: Reopen,
     ) -> Self {
         Self {
             node,
@@ -67,6 +79,8 @@ impl Driver {
             open: Vec::new(),
             frame: Vec::new(),
             unsent: 0,
+            reopen,
+            ended: None,
         }
     }
 
@@ -131,8 +145,13 @@ impl Driver {
     /// Takes what came from the SA and the devices, and lets time pass. Frames are taken apart, by [`Driver::receive`].
     pub(crate) fn turn(&mut self, now: Instant, news: &mut impl FnMut(News)) {
         let moment = self.clock.moment(now);
+        self.try_again(now);
         while let Some(event) = self.subnet.take() {
-            self.heard(event, moment, news);
+            if let Event::Ended(fault) = &event {
+                self.ended = Some(now + AGAIN);
+                news(News::Ended(fault.to_string()));
+            }
+            self.heard(event, moment);
         }
         let mut changed = false;
         while let Some((name, change)) = self.pairs.as_mut().and_then(|pairs| pairs.change()) {
@@ -151,15 +170,30 @@ impl Driver {
         self.work(now, news);
     }
 
-    fn heard(&mut self, event: Event, now: Moment, news: &mut impl FnMut(News)) {
+    fn try_again(&mut self, now: Instant) {
+        if self.ended.is_some_and(|due| due <= now) {
+            self.ended = Some(now + AGAIN);
+            if let Ok(way) = (self.reopen)() {
+                self.subnet = way;
+                self.ended = None;
+            }
+        }
+    }
+
+    fn heard(&mut self, event: Event, now: Moment) {
         match event {
             Event::Arrived(came) if came.class == Class::Administration => {
                 self.node.mad_came(now, came.source.lid, &came.mad);
             }
             // The node's own timers say when an answer is late.
             Event::Arrived(_) | Event::Undelivered { .. } => {}
-            Event::Facts(facts) => self.node.port_is(now, port_facts(&facts)),
-            Event::Ended(fault) => news(News::Ended(fault.to_string())),
+            Event::Facts(facts) => self.node.port_is(now, facts.for_node(MTU)),
+            // A port that is gone is in no partition: its links fall, and their queue pairs go with it.
+            Event::Ended(_) => {
+                let mut facts = self.subnet.facts().for_node(MTU);
+                facts.p_keys.clear();
+                self.node.port_is(now, facts);
+            }
         }
     }
 
@@ -223,7 +257,8 @@ impl Driver {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.node.wake().and_then(|at| self.clock.instant(at))
+        let node = self.node.wake().and_then(|at| self.clock.instant(at));
+        node.into_iter().chain(self.ended).min()
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -300,17 +335,99 @@ impl Driver {
     }
 }
 
-/// A port as the node wants to know it.
-fn port_facts(facts: &Facts) -> PortFacts {
-    use rpcrdma_ipoib::mtu::Mtu;
-    PortFacts {
-        gid: facts.gid(),
-        lid: facts.lid,
-        sm_lid: facts.sm_lid,
-        sm_sl: facts.sm_sl,
-        active: facts.state == PortState::Active,
-        // What does not say takes part in the smaller of the two MTUs that a link can have.
-        mtu: facts.mtu.map_or(Mtu::M2048, |mtu| mtu.active),
-        p_keys: facts.p_keys.clone(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpcrdma_fabric::bell::Bell;
+    use rpcrdma_ipoib::pkey::PKey;
+    use rpcrdma_ipoib::settings::Settings;
+    use rpcrdma_umad::{Facts, Fault, PortState};
+    use std::collections::VecDeque;
+
+    /// A way that says what it was told to say.
+    struct Played {
+        facts: Facts,
+        events: VecDeque<Event>,
+        bell: Bell,
+    }
+
+    impl Played {
+        fn new(state: PortState, mut events: VecDeque<Event>) -> Box<Self> {
+            let facts = Facts {
+                state,
+                lid: Lid(5),
+                lmc: 0,
+                sm_lid: Lid(1),
+                sm_sl: 0,
+                gid_prefix: 0xFE80 << 48,
+                guid: Guid(7),
+                p_keys: vec![PKey::DEFAULT],
+                capabilities: 0,
+                rate_mbps: 0,
+                mtu: None,
+                is_infiniband: true,
+            };
+            events.push_front(Event::Facts(Box::new(facts.clone())));
+            let bell = Bell::new().unwrap();
+            Box::new(Self {
+                facts,
+                events,
+                bell,
+            })
+        }
+    }
+
+    impl Subnet for Played {
+        fn send(&mut self, _: Class, _: Target, _: &[u8], _: Reply) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn take(&mut self) -> Option<Event> {
+            self.events.pop_front()
+        }
+
+        fn ask_facts(&mut self) {}
+
+        fn facts(&self) -> &Facts {
+            &self.facts
+        }
+    }
+
+    impl AsFd for Played {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.bell.as_fd()
+        }
+    }
+
+    #[test]
+    fn a_port_that_was_gone_is_opened_again() {
+        let ended = Event::Ended(Fault {
+            call: "umad_recv",
+            errno: 19,
+        });
+        let mut attempts = 0;
+        let reopen = move || {
+            attempts += 1;
+            match attempts {
+                1 => Err("still gone".to_owned()),
+                _ => Ok(Played::new(PortState::Active, VecDeque::new()) as Box<dyn Subnet + Send>),
+            }
+        };
+        let way = Played::new(PortState::Active, VecDeque::from([ended]));
+        let mut now = Instant::now();
+        let node = Node::new(Settings::default(), 1);
+        let clock = Clock::starting(now);
+        let place = (None, 1);
+        let mut driver = Driver::new(node, clock, way, None, place, Box::new(reopen));
+        let mut told = Vec::new();
+        driver.turn(now, &mut |news| told.push(news));
+        assert!(matches!(told[..], [News::Ended(_)]), "{told:?}");
+        for again in [true, false] {
+            let due = driver.ended.expect("tried again");
+            assert_eq!(driver.deadline(), Some(due));
+            now = due;
+            driver.turn(now, &mut |_| {});
+            assert_eq!(driver.ended.is_some(), again);
+        }
     }
 }

@@ -199,7 +199,8 @@ impl Links {
         let place = &mut self.links[link];
         let name = &place.plan.name;
         let family = place.halves[half].family;
-        match error {
+        // Of a link that is up the reason is what troubled it last.
+        match error.filter(|_| !up) {
             None => info!("link {name}: {family:?}: {}", state.name().to_lowercase()),
             Some(why) => warn!(
                 "link {name}: {family:?}: {}: {why}",

@@ -1,7 +1,7 @@
 //! Making links of their configuration.
 
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::driver::{Driver, Reopen};
 use crate::ethernet::Ethernet;
 use crate::link::{IpOf, Link};
 use crate::links::{Ground, Links};
@@ -81,7 +81,10 @@ impl Links {
                 let (way, fabric) = memory.add_port().map_err(|it| it.to_string())?;
                 let pairs: Box<dyn Pairs + Send> = Box::new(fabric);
                 let node = self.node(std::slice::from_ref(plan));
-                let driver = Driver::new(node, self.clock, Box::new(way), Some(pairs), (None, 1));
+                // It never ends.
+                let reopen = Box::new(|| Err("a port of this process".to_owned()));
+                let way = Box::new(way);
+                let driver = Driver::new(node, self.clock, way, Some(pairs), (None, 1), reopen);
                 self.add_port(Ground::Node(Box::new(driver)))
             }
             Subnet::Infiniband => self.infiniband(plan, plans)?,
@@ -115,8 +118,11 @@ impl Links {
         }
         let DevicePort { device, port } = wanted;
         let name = PortName::new(device, *port).ok_or("there is no device of this name")?;
-        let settings = rpcrdma_umad::Settings::default();
-        let way = Umad::open(&name, settings).map_err(|absent| absent.to_string())?;
+        let mut reopen: Reopen = Box::new(move || {
+            let way = Umad::open(&name, rpcrdma_umad::Settings::default());
+            Ok(Box::new(way.map_err(|absent| absent.to_string())?))
+        });
+        let way = reopen()?;
         let pairs: Option<Box<dyn Pairs + Send>> = match plan.datagrams {
             true => Some(Box::new(verbs()?)),
             false => None,
@@ -124,7 +130,7 @@ impl Links {
         let together = plans.iter().filter(|it| it.device.as_ref() == Some(wanted));
         let node = self.node(&together.cloned().collect::<Vec<_>>());
         let place = (Some(device.clone()), *port);
-        let driver = Driver::new(node, self.clock, Box::new(way), pairs, place);
+        let driver = Driver::new(node, self.clock, way, pairs, place, reopen);
         Ok(self.add_port(Ground::Node(Box::new(driver))))
     }
 

@@ -142,8 +142,6 @@ pub struct Group {
     pub left: bool,
     /// No late duplicate of a join or leave can come any more from then on.
     pub quiet: Moment,
-    /// Words of the device that will come about a queue pair that is no more.
-    pub stale: u8,
     /// The queue pair is attached, with this MLID.
     pub attached: Option<Lid>,
     /// It was told as joined.
@@ -183,7 +181,6 @@ impl Group {
             certain: false,
             left: false,
             quiet: now,
-            stale: 0,
             attached: None,
             announced: false,
             sent: None,
@@ -363,7 +360,6 @@ impl Group {
             && !self.broadcast
             && self.addresses == 0
             && !self.routed
-            && self.stale == 0
             && self.waiting.is_empty()
     }
 

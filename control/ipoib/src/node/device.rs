@@ -123,14 +123,8 @@ impl Node {
             link: about.link,
             mgid: about.mgid,
         };
-        let awaited = match self.groups.get_mut(&key) {
-            Some(group) if group.stale > 0 => {
-                group.stale -= 1;
-                false
-            }
-            Some(group) => group.phase == phase,
-            None => false,
-        };
+        let waits = |group: &Group| group.phase == phase;
+        let awaited = self.groups.get(&key).is_some_and(waits);
         if !awaited {
             self.ledger.ignored(Ignored::StaleWord);
         }
@@ -150,14 +144,14 @@ impl Node {
     }
 }
 
-/// The queue pair of a group's link is destroyed: nothing is attached, and words about it may still come.
+/// The queue pair of a group's link is destroyed: nothing is attached. A word about it may still come, and is not awaited:
+/// answers come in order, so it comes before that to the opening of the next queue pair, and nothing is attached before.
 pub(super) fn queue_is_gone(group: &mut Group) {
     group.attached = None;
     if matches!(
         group.phase,
         group::Phase::Attaching | group::Phase::Detaching
     ) {
-        group.stale = group.stale.saturating_add(1);
         advance(group, group.still());
     }
 }

@@ -8,7 +8,7 @@ use rpcrdma_ipoib::mad::{
 };
 use rpcrdma_ipoib::mgid::{Family, Scope, broadcast};
 use rpcrdma_ipoib::mtu::Mtu;
-use rpcrdma_ipoib::node::{AddressVector, Fate, LinkId, Node, Origin, Output};
+use rpcrdma_ipoib::node::{AddressVector, Attachment, Fate, LinkId, Node, Origin, Output};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::sa::Chance;
@@ -80,6 +80,8 @@ pub(crate) struct Bed {
     pub(crate) refused: Option<(Method, Status)>,
     /// The subnet manager's answers are changed on their way: this often of a hundred, and by what is drawn.
     pub(crate) garbled: Option<(Chance, u64)>,
+    /// Attachments that are not answered yet.
+    pub(crate) held_back: Option<Vec<Attachment>>,
     /// Each answer comes twice.
     pub(crate) twice: bool,
 }
@@ -120,6 +122,7 @@ impl Bed {
             statuses: Vec::new(),
             refused: None,
             garbled: None,
+            held_back: None,
             twice: false,
         }
     }
@@ -250,6 +253,9 @@ impl Bed {
             Output::Open(opening) => {
                 let made = device.map(|()| queue_pair(at));
                 seat.node.queue_opened(now, opening.link, made);
+            }
+            Output::Attach(to) if self.held_back.is_some() => {
+                self.held_back.get_or_insert_default().push(to);
             }
             Output::Attach(to) => {
                 if device.is_ok() {

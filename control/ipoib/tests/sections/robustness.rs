@@ -379,3 +379,27 @@ fn an_exit_without_a_subnet_manager_is_short() {
     assert!(bed.seats[at].node.is_closed());
     assert!(bed.seats[at].attached.is_empty());
 }
+
+#[test]
+fn a_word_about_a_queue_pair_that_is_no_more() {
+    let (mut bed, at) = joined();
+    bed.held_back = Some(Vec::new());
+    bed.join(at, "239.9.9.9");
+    // another index for the P_Key: another queue pair, while the attachment is not answered
+    bed.seats[at].facts.p_keys.reverse();
+    bed.tell_port(at);
+    let words = bed.held_back.take().expect("words");
+    let [late, rest @ ..] = words.as_slice() else {
+        panic!("an attachment that was not answered");
+    };
+    bed.seats[at].node.attached(bed.now, *late, Ok(()));
+    let ignored = bed.seats[at].node.ledger().ignored_things();
+    assert_eq!(ignored.of(Ignored::StaleWord), 1);
+    for word in rest {
+        bed.seats[at].attached.insert(word.mgid);
+        bed.seats[at].node.attached(bed.now, *word, Ok(()));
+    }
+    bed.run();
+    bed.leave(at, "239.9.9.9");
+    assert_restored(&bed, at);
+}

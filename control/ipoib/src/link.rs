@@ -38,7 +38,7 @@ listed! {
         Joining,
         /// Usable.
         Up,
-        /// Usable in part: a membership is in doubt, or one that was asked for fails.
+        /// Usable in part: a membership is in doubt, the SA is silent, or a group that was asked for cannot be joined.
         Degraded,
     }
 }

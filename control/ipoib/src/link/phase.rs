@@ -17,7 +17,7 @@ listed! {
         Attaching,
         /// Usable.
         Up,
-        /// Usable, but the membership in the broadcast group is in doubt: it is joined again.
+        /// Usable, but the membership in the broadcast group is in doubt: it is joined again, or could not be verified.
         Degraded,
         /// Refused, or failed: tried again after a pause.
         Resting,

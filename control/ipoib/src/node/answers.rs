@@ -220,11 +220,8 @@ impl Node {
         };
         match found {
             Some(record) => self.record_found(now, key, record),
-            None => {
-                self.sa_failed(now, key, Operation::Verify, outcome);
-                let check = self.next_check(now);
-                self.change(now, key, |group| group.check = check);
-            }
+            // asked again after a pause: what cannot be verified is not sure
+            None => self.sa_failed(now, key, Operation::Verify, outcome),
         }
     }
 

@@ -228,6 +228,7 @@ impl Node {
             return;
         };
         let member = group.held.has(JoinState::FULL);
+        let sure = member && group.failures == 0;
         let attached = group.attached.is_some();
         let changed = has_changed(link, group);
         let refreshed = group.knowledge.attributes().copied();
@@ -241,13 +242,13 @@ impl Node {
                 self.seek_broadcast(now, id);
             }
             Phase::Attaching if member && attached => self.come_up(now, id),
-            Phase::Degraded if member && attached => {
+            Phase::Degraded if sure && attached => {
                 self.move_link(id, Event::Proven);
                 if let Some(link) = self.link_mut(id) {
                     link.attributes = refreshed.or(link.attributes);
                 }
             }
-            Phase::Up if !member => self.move_link(id, Event::Doubt),
+            Phase::Up if !sure => self.move_link(id, Event::Doubt),
             _ => {}
         }
     }

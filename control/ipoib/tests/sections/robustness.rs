@@ -6,7 +6,7 @@ use rpcrdma_ipoib::gid::Lid;
 use rpcrdma_ipoib::link::{LinkState, Phase};
 use rpcrdma_ipoib::mad::{Event, Method, Notice, Status, Tid, emit};
 use rpcrdma_ipoib::mgid::Scope;
-use rpcrdma_ipoib::node::Output;
+use rpcrdma_ipoib::node::{Fate, Output};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::qkey::QKey;
 use rpcrdma_ipoib::settings::{Limits, Timing};
@@ -401,5 +401,18 @@ fn a_word_about_a_queue_pair_that_is_no_more() {
     }
     bed.run();
     bed.leave(at, "239.9.9.9");
+    assert_restored(&bed, at);
+}
+
+#[test]
+fn a_silent_subnet_manager_degrades_the_link_and_stops_nothing() {
+    let (mut bed, at) = joined();
+    bed.deaf = true;
+    bed.pass(Timing::default().verify_ms + 20_000);
+    let link = bed.seats[at].node.link_status(LINK).expect("a link");
+    assert_eq!(link.state, LinkState::Degraded);
+    assert_eq!(bed.send(at, ADDRESS), Fate::Sent);
+    bed.deaf = false;
+    bed.pass(2 * Timing::default().pause_ms);
     assert_restored(&bed, at);
 }

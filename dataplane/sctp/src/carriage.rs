@@ -39,6 +39,15 @@ impl Carriage {
         }
     }
 
+    /// Sends a packet now, from where it is; false when that cannot be, and it has to wait.
+    pub(crate) fn pass(&self, packet: &[u8], to: Address) -> bool {
+        match self {
+            Carriage::Socket(socket, _) => udp::pass(socket.as_fd(), packet, &to) > 0,
+            #[cfg(feature = "dpdk")]
+            Carriage::Port(_) => false,
+        }
+    }
+
     /// Nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         match self {

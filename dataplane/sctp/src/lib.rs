@@ -28,6 +28,7 @@
 
 mod carriage;
 mod checksum;
+mod discards;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod kernel;
@@ -36,13 +37,12 @@ mod notice;
 mod roster;
 mod settings;
 mod udp;
-mod discards;
 mod usrsctp;
 
+pub use discards::{DISCARDS, Discards};
 #[cfg(feature = "dpdk")]
 pub use dpdk::{EtherPort, HubCounts, PortPlan, Ports};
 pub use kernel::KernelSctp;
 pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 pub use settings::{ADAPTATION_DDP, ENCAPSULATION_PORT, NFS_RDMA_PORT, Settings};
-pub use discards::{DISCARDS, Discards};
 pub use usrsctp::{Counts, Usrsctp};

@@ -11,7 +11,7 @@ mod route;
 
 pub(crate) use address::Address;
 pub(crate) use inbox::{Inbox, take_merged};
-pub(crate) use outbox::{Outbox, Sent};
+pub(crate) use outbox::{Outbox, Sent, pass};
 pub(crate) use route::route_mtu;
 
 /// Octets of a type, as socket calls count them.

@@ -1,8 +1,9 @@
 //! Sending datagrams, many a call.
 //!
-//! They lie one after the other in one piece of memory, from which the kernel takes them. Nothing
-//! is lost where the socket has no room: it is tried again at the next flush, and only what finds
-//! the outbox full is dropped, as a network would.
+//! Large ones go at once, from where they are ([`pass`]). Others lie one after the other in one
+//! piece of memory, from which the kernel takes them. Nothing is lost where the socket has no room:
+//! it is tried again at the next flush, and only what finds the outbox full is dropped, as a
+//! network would.
 //!
 //! On request, packets of one length to one peer, the last of which may be shorter, go as one piece that the
 //! kernel, or the network interface, cuts up (`UDP_SEGMENT`): a window's worth of full packets
@@ -158,26 +159,12 @@ impl Outbox {
         count
     }
 
-    /// Sends the next datagram, as [`Outbox::send_batch`] does: in the plain form, which takes the
-    /// kernel a fifth of a microsecond less.
-    fn send_one(&mut self, socket: BorrowedFd<'_>) -> usize {
-        let Some(entry) = self.entries.get(self.head) else {
-            return 0;
-        };
-        let octets = &self.octets[entry.offset..entry.offset + entry.len];
-        // SAFETY: octets and address are those of this outbox, which is borrowed, with their
-        // lengths; the kernel reads them.
-        let sent = unsafe {
-            libc::sendto(
-                socket.as_raw_fd(),
-                octets.as_ptr().cast(),
-                octets.len(),
-                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-                ptr::from_ref(&entry.to).cast(),
-                entry.to.len(),
-            )
-        };
-        usize::from(sent >= 0)
+    /// Sends the next datagram, as [`Outbox::send_batch`] does.
+    fn send_one(&self, socket: BorrowedFd<'_>) -> usize {
+        self.entries.get(self.head).map_or(0, |entry| {
+            let octets = &self.octets[entry.offset..entry.offset + entry.len];
+            pass(socket, octets, &entry.to)
+        })
     }
 
     /// How many datagrams of the next batch the kernel took; with none, errno says why. A batch
@@ -227,6 +214,23 @@ impl Outbox {
         let sent = usize::try_from(sent).unwrap_or(0);
         pieces[..sent].iter().sum()
     }
+}
+
+/// Sends one datagram, in the plain form: it takes the kernel a fifth of a microsecond less than the
+/// form of several. One, or none: then errno says why.
+pub(crate) fn pass(socket: BorrowedFd<'_>, octets: &[u8], to: &Address) -> usize {
+    // SAFETY: octets and address are borrowed, with their lengths; the kernel reads them.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            octets.as_ptr().cast(),
+            octets.len(),
+            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            ptr::from_ref(to).cast(),
+            to.len(),
+        )
+    };
+    usize::from(sent >= 0)
 }
 
 const CUT: Cut = Cut {

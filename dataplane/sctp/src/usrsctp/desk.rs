@@ -22,6 +22,10 @@ use usrsctp_sys::types::{
     MSG_EOR, MSG_NOTIFICATION, SCTP_UNORDERED, sctp_rcvinfo, sctp_sockstore, socket,
 };
 
+/// Octets from which on a packet is sent at once from where the library has it: to copy it costs
+/// more than what a call of the kernel's for several would spare.
+const LARGE: usize = 16 << 10;
+
 /// A path that an association uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path {
@@ -97,7 +101,7 @@ impl Desk {
         self.carriage.flush()
     }
 
-    fn send(&mut self, token: Token, packet: &[u8]) {
+    fn send(&mut self, token: Token, packet: &mut [u8]) {
         let to = match self.paths.get(&token) {
             Some(path) => path.address,
             None => match self.visitor {
@@ -106,6 +110,12 @@ impl Desk {
                 _ => return,
             },
         };
+        if packet.len() >= LARGE && self.flush() == Sent::All {
+            checksum::put(packet);
+            if self.carriage.pass(packet, to) {
+                return;
+            }
+        }
         if self.put(packet, to) {
             return;
         }
@@ -139,8 +149,9 @@ pub(super) unsafe extern "C" fn send_packet(
     }
     // SAFETY: `serve` was promised that nothing else touches the desk now.
     let desk = unsafe { &mut *desk };
-    // SAFETY: the library gives a packet of that length, and keeps it through this call.
-    let packet = unsafe { std::slice::from_raw_parts(packet.cast::<u8>(), len) };
+    // SAFETY: the library gives a packet of that length, made for this call, in whose checksum it
+    // would write itself otherwise.
+    let packet = unsafe { std::slice::from_raw_parts_mut(packet.cast::<u8>(), len) };
     desk.send(address as usize as Token, packet);
     0
 }

@@ -184,8 +184,8 @@ pub enum Trouble {
     },
     /// The SA has forgotten this port: everything is joined again.
     Forgotten {
-        /// Of which group it was noticed; `None` where reports came that say so of all.
-        mgid: Option<Gid>,
+        /// Of which group it was noticed.
+        mgid: Gid,
     },
     /// Another host of a link says that this node's address is its own.
     Conflict {

@@ -184,8 +184,8 @@ pub enum Trouble {
     },
     /// The SA has forgotten this port: everything is joined again.
     Forgotten {
-        /// Of which group it was noticed.
-        mgid: Gid,
+        /// Of which group it was noticed, where it was of one.
+        mgid: Option<Gid>,
     },
     /// Another host of a link says that this node's address is its own.
     Conflict {

@@ -253,7 +253,7 @@ impl Node {
         });
         if lost == Some(true) {
             // a group does not end while it has a full member: the SA has forgotten this port
-            let mgid = key.mgid;
+            let mgid = Some(key.mgid);
             self.tell(now, Trouble::Forgotten { mgid });
             self.start_over(now);
         }

@@ -12,13 +12,15 @@
 //! | `start` | from the configuration |
 //! | `driver` | a port with a subnet administrator: real (libibumad) or `memory`'s own |
 //! | `ethernet` | one without: RoCE |
-//! | `host` | the IP of a link: whose address is it, which datagrams are for it |
+//! | `host` | the addresses of a link's IP: which datagrams are for them |
+//! | `lease` | what a link's DHCP client wants done |
 #![forbid(unsafe_code)]
 
 mod clock;
 mod driver;
 mod ethernet;
 mod host;
+mod lease;
 mod link;
 mod links;
 mod memory;

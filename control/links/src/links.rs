@@ -4,12 +4,12 @@ use crate::clock::Clock;
 use crate::driver::{Driver, News};
 use crate::ethernet::Ethernet;
 use crate::host::{announcement, everybody};
+use crate::lease;
 use crate::link::{IpOf, Link, family_of};
 use crate::words;
 use rand::rngs::StdRng;
 use rpcrdma_config::link::{Ipv4, Link as Plan};
-use rpcrdma_dhcp::client::{Change, Client, Outgoing};
-use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
+use rpcrdma_dhcp::client::Client;
 use rpcrdma_fabric::datagram::AddressVector;
 use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mgid::Family;
@@ -48,7 +48,7 @@ pub struct Datagram {
     pub to: SocketAddr,
     /// What it carries.
     pub octets: Vec<u8>,
-    half: usize,
+    pub(crate) half: usize,
     way: AddressVector,
 }
 
@@ -244,7 +244,7 @@ impl Links {
     }
 
     /// Uses an address from now on, and tells all nodes of the link.
-    fn uses(&mut self, link: usize, half: usize, address: IpAddr, now: Instant) {
+    pub(crate) fn uses(&mut self, link: usize, half: usize, address: IpAddr, now: Instant) {
         let place = &mut self.links[link];
         let (id, name) = (place.halves[half].id, &place.plan.name);
         place.halves[half].host.add(address);
@@ -266,7 +266,7 @@ impl Links {
         }
     }
 
-    fn uses_none(&mut self, link: usize, half: usize, now: Instant) {
+    pub(crate) fn uses_none(&mut self, link: usize, half: usize, now: Instant) {
         let place = &mut self.links[link];
         let id = place.halves[half].id;
         place.halves[half].host.clear();
@@ -329,96 +329,13 @@ impl Links {
     }
 
     fn heard(&mut self, datagram: Datagram, now: Instant) {
-        let place = &mut self.links[datagram.link];
-        if let Some(client) = &mut place.dhcp
-            && datagram.to.port() == CLIENT_PORT
-            && datagram.from.port() == SERVER_PORT
-        {
-            // What does not count is counted there.
-            if let Ok(change) = client.heard(&datagram.octets, now, &mut self.random) {
-                self.lease_changed(datagram.link, datagram.half, change, now);
-            }
+        let place = &self.links[datagram.link];
+        if place.dhcp.is_some() && lease::is_reply(&datagram) {
+            self.heard_lease(&datagram, now);
         } else if self.datagrams.len() < DATAGRAMS {
             self.datagrams.push_back(datagram);
         } else {
             self.lost += 1;
-        }
-    }
-
-    /// Somebody else has an address that the DHCP server gave.
-    fn claimed(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
-        let place = &mut self.links[link];
-        warn!(
-            "link {}: another node has {address} already",
-            place.plan.name
-        );
-        let client = place.dhcp.as_mut();
-        let declined = client.and_then(|client| client.conflict(now, &mut self.random));
-        if let Some((decline, change)) = declined {
-            self.send_lease(link, half, &decline, now);
-            self.lease_changed(link, half, Some(change), now);
-        }
-    }
-
-    fn turn_lease(&mut self, link: usize, now: Instant) {
-        let place = &mut self.links[link];
-        let half = place.halves.iter().position(|it| it.family == Family::V4);
-        let (Some(half), Some(client)) = (half, &mut place.dhcp) else {
-            return;
-        };
-        let (message, change) = client.turn(now, &mut self.random);
-        if let Some(message) = message {
-            self.send_lease(link, half, &message, now);
-        }
-        self.lease_changed(link, half, change, now);
-    }
-
-    fn lease_changed(&mut self, link: usize, half: usize, change: Option<Change>, now: Instant) {
-        let place = &mut self.links[link];
-        let name = &place.plan.name;
-        match change {
-            None => {}
-            Some(Change::Check(address)) => self.probe(link, half, address, now),
-            Some(Change::Use(lease)) => {
-                let address = IpAddr::V4(lease.address.addr());
-                if !place.halves[half].host.addresses().contains(&address) {
-                    info!(
-                        "link {name}: address {} from {}",
-                        lease.address, lease.server
-                    );
-                    self.uses(link, half, address, now);
-                }
-            }
-            Some(Change::Drop(why)) => {
-                warn!("link {name}: no address any more: {why:?}");
-                self.uses_none(link, half, now);
-            }
-        }
-    }
-
-    fn probe(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
-        let place = &mut self.links[link];
-        let IpOf { id, host, .. } = &mut place.halves[half];
-        let Ground::Node(driver) = &self.ports[place.port] else {
-            return;
-        };
-        if let Some(own) = driver.hardware(*id) {
-            let frame = host.probe(address, own);
-            self.send_to(link, half, IpAddr::V4(Ipv4Addr::BROADCAST), frame, now);
-        }
-    }
-
-    fn send_lease(&mut self, link: usize, half: usize, message: &Outgoing, now: Instant) {
-        let udp = Udp {
-            from: SocketAddr::new(IpAddr::V4(message.from), CLIENT_PORT),
-            to: SocketAddr::new(IpAddr::V4(message.to), SERVER_PORT),
-            hop_limit: 64,
-            payload: &message.octets,
-        };
-        let mut frame = Vec::new();
-        // A message of DHCP is far shorter than a packet can be.
-        if emit_udp(&mut frame, &udp) {
-            self.send_to(link, half, IpAddr::V4(message.to), frame, now);
         }
     }
 
@@ -486,7 +403,14 @@ impl Links {
     }
 
     /// Sends a frame to a host, or to a group by the rule of link section 9.
-    fn send_to(&mut self, link: usize, half: usize, to: IpAddr, frame: Vec<u8>, now: Instant) {
+    pub(crate) fn send_to(
+        &mut self,
+        link: usize,
+        half: usize,
+        to: IpAddr,
+        frame: Vec<u8>,
+        now: Instant,
+    ) {
         let place = &self.links[link];
         let id = place.halves[half].id;
         match &mut self.ports[place.port] {

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::fabric::IwarpFabric;
 use crate::settings::Settings;
-use crate::stack::Stack;
+use crate::stack::{Stack, anywhere};
 use rpcrdma_sctp::{Error as SctpError, KernelSctp};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 /// SCTP of the kernel's (RFC 9260), in packets of its own. Addresses are those of SCTP endpoints.
 ///
@@ -52,11 +52,49 @@ impl Stack for Native {
         Ok((llp, address))
     }
 
+    /// One address, for an endpoint that is bound to none tells its peers all of them, and both
+    /// would have to see to several ways (RFC 5043 section 7.2).
+    fn home(&self, to: SocketAddr) -> IpAddr {
+        routed_from(to).unwrap_or_else(|| anywhere(to))
+    }
+
     fn depart(&mut self, to: SocketAddr) -> Result<KernelSctp, SctpError> {
-        let from: IpAddr = match to {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        KernelSctp::connector(SocketAddr::new(from, 0), None, &self.settings)
+        let from = SocketAddr::new(self.home(to), 0);
+        KernelSctp::connector(from, None, &self.settings)
+    }
+}
+
+/// The address that packets to `to` come from, as the kernel's routes have it now. None for one
+/// that means something on one link alone: to bind to it takes more than an address.
+fn routed_from(to: SocketAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind((anywhere(to), 0)).ok()?;
+    // Sends nothing.
+    socket.connect(to).ok()?;
+    let home = socket.local_addr().ok()?.ip();
+    let of_a_link = matches!(home, IpAddr::V6(home) if home.is_unicast_link_local());
+    (!of_a_link).then_some(home)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn home_is_where_packets_come_from() {
+        for to in ["127.0.0.1:20049", "[::1]:20049"] {
+            let to: SocketAddr = to.parse().unwrap();
+            // A machine may be without IPv6.
+            if UdpSocket::bind((to.ip(), 0)).is_ok() {
+                assert_eq!(routed_from(to), Some(to.ip()));
+            }
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_way_home_is_anywhere() {
+        // Broadcasts are refused unless asked for.
+        let to: SocketAddr = "255.255.255.255:20049".parse().unwrap();
+        assert_eq!(routed_from(to), None);
+        assert_eq!(anywhere(to), IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     }
 }

@@ -3,11 +3,11 @@
 use crate::error::Error;
 use crate::fabric::IwarpFabric;
 use crate::settings::Settings;
-use crate::stack::Stack;
+use crate::stack::{Stack, anywhere};
 use rpcrdma_sctp::{Error as SctpError, Usrsctp};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 /// SCTP in UDP (RFC 6951). Addresses are those of UDP sockets.
 #[derive(Clone, Debug)]
@@ -57,11 +57,7 @@ impl Stack for InUdp {
     }
 
     fn depart(&mut self, to: SocketAddr) -> Result<Usrsctp, SctpError> {
-        let from: IpAddr = match to {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        Usrsctp::connector(SocketAddr::new(from, 0), self.settings)
+        Usrsctp::connector(SocketAddr::new(anywhere(to), 0), self.settings)
     }
 }
 

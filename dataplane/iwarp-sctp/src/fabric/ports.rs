@@ -10,7 +10,7 @@ use crate::stack::Stack;
 use rpcrdma_fabric::arena::Arena;
 use rpcrdma_fabric::connect::{ConnectionId, Event, Peer, PortId, PortWanted};
 use rpcrdma_fabric::stage::{Input, Stage};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Words that are read in one go.
@@ -26,8 +26,8 @@ pub(super) struct Berth<L> {
     pairs: u32,
     /// SCTP endpoints that the port was given.
     sites: u32,
-    /// Those of them that it associates from: number, and whether its peers are of IPv4.
-    departures: Vec<(u32, bool)>,
+    /// Those of them that it associates from: number, and home.
+    departures: Vec<(u32, IpAddr)>,
 }
 
 impl<L> Berth<L> {
@@ -110,16 +110,17 @@ impl<S: Stack> IwarpFabric<S> {
                 .filter(|it| it.port() == Some(port));
             ways.filter(|it| it.way() == Some((site, to))).count()
         };
+        let wanted = self.stack.home(to);
         let mut known = berth.departures.iter();
         let further = |site: u32| beyond.is_none_or(|spent| site > spent);
         let free =
-            known.find(|&&(site, v4)| v4 == to.is_ipv4() && further(site) && used(site) < streams);
+            known.find(|&&(site, home)| home == wanted && further(site) && used(site) < streams);
         if let Some(&(site, _)) = free {
             return Ok(site);
         }
         let llp = self.stack.depart(to)?;
         let site = berth.add_site(llp, None);
-        berth.departures.push((site, to.is_ipv4()));
+        berth.departures.push((site, wanted));
         Ok(site)
     }
 

@@ -137,6 +137,10 @@ pub trait Datagrams {
     /// Readable when [`Datagrams::receive`] has something, or may have.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
+    /// It will never send or receive again: its device is gone, or it could not be started anew.
+    /// [`Datagrams::descriptor`] is not readable any more once [`Datagrams::receive`] was called.
+    fn is_gone(&self) -> bool;
+
     /// What it has counted so far.
     fn counts(&self) -> DatagramCounts;
 }

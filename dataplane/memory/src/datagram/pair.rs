@@ -115,6 +115,10 @@ impl Datagrams for MemoryDatagrams {
         self.mailbox.as_fd()
     }
 
+    fn is_gone(&self) -> bool {
+        !self.subnet().has_node_of(self.facts.queue_pair)
+    }
+
     fn counts(&self) -> DatagramCounts {
         self.mailbox.counts()
     }

@@ -271,6 +271,12 @@ impl Subnet {
         }
     }
 
+    /// The pair's node is there.
+    pub(super) fn has_node_of(&self, number: u32) -> bool {
+        let pair = self.pairs.get(&number);
+        pair.is_some_and(|pair| self.ports.contains_key(&pair.node))
+    }
+
     /// Sends a datagram to whoever it is for.
     pub(super) fn send(&self, from: u32, octets: &[u8], to: &AddressVector) -> Result<(), Unsent> {
         let sender = self.pairs.get(&from).ok_or(Unsent::Gone)?;

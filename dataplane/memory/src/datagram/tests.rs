@@ -381,7 +381,10 @@ fn a_link_that_is_down_carries_nothing() {
 fn a_pair_outlives_its_node_and_is_gone() {
     let [(one, mut sender), (other, mut receiver)] = two();
     let lid = one.link(None, 1).expect("its link").lid;
+    assert!(!sender.is_gone());
     drop(one);
+    assert!(sender.is_gone());
+    assert!(!receiver.is_gone(), "its node is there");
     let to = AddressVector::of_group(group(1), Q_KEY);
     assert_eq!(sender.send(b"x", &to), Err(Unsent::Gone));
     let refused = sender.attach(group(1)).expect_err("gone");

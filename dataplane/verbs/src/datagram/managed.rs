@@ -238,6 +238,10 @@ impl Datagrams for ManagedDatagrams {
         self.core.descriptor()
     }
 
+    fn is_gone(&self) -> bool {
+        self.core.is_gone()
+    }
+
     fn counts(&self) -> DatagramCounts {
         self.core.counts
     }

@@ -77,6 +77,10 @@ impl Datagrams for VerbsDatagrams {
         self.core.descriptor()
     }
 
+    fn is_gone(&self) -> bool {
+        self.core.is_gone()
+    }
+
     fn counts(&self) -> DatagramCounts {
         self.core.counts
     }

@@ -197,7 +197,7 @@ impl Core {
     /// in error whose work has all come back starts again.
     pub(super) fn tend(&mut self) {
         if self.is_gone() {
-            return;
+            return self.fall_silent();
         }
         self.hear_resolver();
         while let Some(done) = poll(&self.sends_done) {
@@ -206,6 +206,16 @@ impl Core {
         if self.state == State::Failing {
             self.restart();
         }
+    }
+
+    /// Nothing will be done any more. The descriptors of a device that is gone, and events that
+    /// nobody took, would keep ours readable for ever; so would what is rung by a thread that ends.
+    fn fall_silent(&self) {
+        for queue in [&self.receives_done, &self.sends_done] {
+            // It may have been taken out before.
+            let _ = epoll::delete(&self.epoll, queue.events());
+        }
+        self.bell.hush();
     }
 
     fn fail(&mut self) {
@@ -237,7 +247,10 @@ impl Core {
                 self.handles.clear();
                 self.state = State::Ready;
             }
-            Err(_) => self.state = State::Gone,
+            Err(_) => {
+                self.state = State::Gone;
+                self.fall_silent();
+            }
         }
     }
 }

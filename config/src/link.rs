@@ -131,13 +131,4 @@ impl Link {
         let others = others.filter(|group| !self.groups.contains(group));
         self.groups.iter().chain(others).copied()
     }
-
-    /// It has the IP of this address.
-    #[must_use]
-    pub fn has_family_of(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(_) => self.ipv4 != Ipv4::Off,
-            IpAddr::V6(_) => self.ipv6,
-        }
-    }
 }

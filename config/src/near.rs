@@ -35,13 +35,13 @@ pub(crate) fn nearest<'a>(
 /// The table below `table` that has a key of exactly this name, as its header is written.
 fn home(name: &str, tabular: bool, table: &Table, path: &str) -> Option<String> {
     let is_it = |key: &&Key| {
-        let takes_tables = matches!(key.kind, Kind::Table(_) | Kind::Tables(_));
+        let takes_tables = matches!(key.kind, Kind::Table(_) | Kind::Tables { .. });
         key.name == name && (tabular || !takes_tables)
     };
     table.keys.iter().find_map(|key| {
         let (inner, brackets) = match key.kind {
             Kind::Table(inner) | Kind::FormOrTable { table: inner, .. } => (inner, ("[", "]")),
-            Kind::Tables(inner) => (inner, ("[[", "]]")),
+            Kind::Tables { table: inner, .. } => (inner, ("[[", "]]")),
             _ => return None,
         };
         let dot = if path.is_empty() { "" } else { "." };

@@ -20,7 +20,7 @@ fn section(key: &'static Key, parent: &str, done: &mut Vec<&'static Table>, text
         Kind::Table(table) | Kind::FormOrTable { table, .. } => {
             (table, format!("[{parent}{}]", key.name))
         }
-        Kind::Tables(table) => (table, format!("[[{parent}{}]]", key.name)),
+        Kind::Tables { table, .. } => (table, format!("[[{parent}{}]]", key.name)),
         _ => return,
     };
     if done.iter().any(|known| std::ptr::eq(*known, table)) {
@@ -42,16 +42,7 @@ fn section(key: &'static Key, parent: &str, done: &mut Vec<&'static Table>, text
 fn row(key: &Key, done: &[&'static Table], text: &mut String) {
     let shared = |table| done.iter().any(|known| std::ptr::eq(*known, table));
     let (value, default) = match &key.kind {
-        Kind::Integer {
-            min,
-            max,
-            default,
-            unit,
-            ..
-        } => (
-            format!("{min} to {max} {unit}").trim_end().to_owned(),
-            default.to_string(),
-        ),
+        Kind::Integer { default, .. } => (key.wanted(), default.to_string()),
         Kind::Flag { default } => ("`true` or `false`".to_owned(), format!("`{default}`")),
         Kind::Word { words, default } => {
             let words: Vec<_> = words().iter().map(|word| format!("`\"{word}\"`")).collect();
@@ -65,7 +56,7 @@ fn row(key: &Key, done: &[&'static Table], text: &mut String) {
             ("a table".to_owned(), format!("as `[{}]`", table.name))
         }
         Kind::Table(_) => ("a table, below".to_owned(), String::new()),
-        Kind::Tables(_) => ("tables, below".to_owned(), "has to be there".to_owned()),
+        Kind::Tables { default, .. } => ("tables, below".to_owned(), form_default(*default)),
     };
     let what = match key.kind {
         Kind::Table(table) if shared(table) => "The same keys, for this endpoint alone.",
@@ -94,7 +85,7 @@ mod tests {
         for key in table.keys {
             look(table.name, key);
             if let Kind::Table(inner)
-            | Kind::Tables(inner)
+            | Kind::Tables { table: inner, .. }
             | Kind::FormOrTable { table: inner, .. } = key.kind
             {
                 each(inner, look);
@@ -125,8 +116,9 @@ mod tests {
     #[test]
     fn no_key_stands_twice_in_a_table() {
         each(&ROOT, &mut |_, key| {
-            if let Kind::Table(table) | Kind::Tables(table) | Kind::FormOrTable { table, .. } =
-                key.kind
+            if let Kind::Table(table)
+            | Kind::Tables { table, .. }
+            | Kind::FormOrTable { table, .. } = key.kind
             {
                 let mut names: Vec<_> = table.keys.iter().map(|key| key.name).collect();
                 names.sort_unstable();

@@ -68,8 +68,11 @@ pub(crate) enum Kind {
     },
     /// `[name]`.
     Table(&'static Table),
-    /// `[[name]]`.
-    Tables(&'static Table),
+    /// `[[name]]`; no `default`: one at least has to be there.
+    Tables {
+        table: &'static Table,
+        default: Option<&'static str>,
+    },
 }
 
 impl Key {
@@ -77,9 +80,15 @@ impl Key {
     pub(crate) fn wanted(&self) -> String {
         match &self.kind {
             Kind::Integer {
-                min, max, unit: "", ..
-            } => format!("{min} to {max}"),
-            Kind::Integer { min, max, unit, .. } => format!("{min} to {max} {unit}"),
+                min,
+                max,
+                multiple,
+                unit,
+                ..
+            } => {
+                let to = if max - min == *multiple { "or" } else { "to" };
+                format!("{min} {to} {max} {unit}").trim_end().to_owned()
+            }
             Kind::Flag { .. } => "true or false".to_owned(),
             Kind::Word { words, .. } => {
                 let quoted: Vec<_> = words().iter().map(|word| format!("\"{word}\"")).collect();
@@ -88,7 +97,7 @@ impl Key {
             Kind::Form { form, .. } => form.replace('`', ""),
             Kind::FormOrTable { form, .. } => format!("{}, or a table", form.replace('`', "")),
             Kind::Table(table) => format!("[{}]", table.name),
-            Kind::Tables(table) => format!("[[{}]]", table.name),
+            Kind::Tables { table, .. } => format!("[[{}]]", table.name),
         }
     }
 
@@ -191,7 +200,22 @@ const fn table(table: &'static Table) -> Key {
 const fn tables(table: &'static Table) -> Key {
     Key {
         name: table.name,
-        kind: Kind::Tables(table),
+        kind: Kind::Tables {
+            table,
+            default: None,
+        },
+        what: table.what,
+    }
+}
+
+/// Tables that are not needed; `default` says, in prose, what is without them.
+const fn optional_tables(table: &'static Table, default: &'static str) -> Key {
+    Key {
+        name: table.name,
+        kind: Kind::Tables {
+            table,
+            default: Some(default),
+        },
         what: table.what,
     }
 }

@@ -74,7 +74,7 @@ impl<'a> Section<'a> {
     pub(crate) fn require(&self, keys: &[&'static Key]) {
         for key in keys.iter().filter(|key| !self.table.contains_key(key.name)) {
             let remedy = match &key.kind {
-                Kind::Tables(_) => format!("add at least one [[{}]]", self.below(key.name)),
+                Kind::Tables { .. } => format!("add at least one [[{}]]", self.below(key.name)),
                 _ => format!("add it: {}", key.wanted()),
             };
             self.problems
@@ -143,7 +143,13 @@ impl<'a> Section<'a> {
         let (value, origin) = self.find(key)?;
         match value.get_ref().as_str() {
             Some(text) => self.accept(read(text), origin),
-            None => self.wrong_type(&origin, value, "a string", key),
+            None => {
+                let expected = match key.kind {
+                    Kind::FormOrTable { .. } => "a string or a table",
+                    _ => "a string",
+                };
+                self.wrong_type(&origin, value, expected, key)
+            }
         }
     }
 
@@ -196,7 +202,7 @@ impl<'a> Section<'a> {
 
     /// The tables `key` of this one, in order.
     pub(crate) fn tables(&self, key: &'static Key) -> Vec<Section<'a>> {
-        let Kind::Tables(schema) = key.kind else {
+        let Kind::Tables { table: schema, .. } = key.kind else {
             return Vec::new();
         };
         let Some((value, origin)) = self.find(key) else {

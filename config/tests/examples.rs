@@ -167,7 +167,6 @@ const BARE: &str = r#"
     directory = "/srv/rpcrdmad"
     [[link]]
     name = "ib0"
-    answer_allow = ["0.0.0.0/0", "::/0"]
     [dpdk]
 "#;
 

@@ -1,10 +1,12 @@
-//! Links, and what is found on them.
+//! Links: what their values do to each other.
+
+mod discovery;
+mod limits;
 
 use super::collisions;
 use crate::error::{Origin, Problems};
-use crate::file::{Discover, File, Link, Road};
+use crate::file::{File, Link};
 use crate::link::{Ipv4, Subnet};
-use crate::plan::Fabric;
 use crate::section::At;
 use std::net::IpAddr;
 
@@ -14,25 +16,18 @@ const FULL: u32 = 0x8000;
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
     names(&file.links, problems);
     partitions(&file.links, problems);
+    datagrams(&file.links, problems);
+    limits::check(&file.links, problems);
     for link in &file.links {
         device(link, problems);
         ethernet(link, problems);
         p_key(link, problems);
         administrator(link, problems);
         families(link, problems);
+        discovery::answered(link, problems);
     }
     for back in &file.backs {
-        if let Some(At {
-            value: Road::Discover(discover),
-            origin,
-        }) = &back.upstream
-        {
-            if back.fabric.known == Some(Fabric::Memory) {
-                let remedy = "give the listen of a front or service; only fabrics with IP addresses are discovered in";
-                problems.add(origin, "has no meaning in the memory fabric", remedy);
-            }
-            asked_on(discover, &file.links, problems);
-        }
+        discovery::asked(back, &file.links, problems);
     }
 }
 
@@ -68,6 +63,29 @@ fn partitions(links: &[Link], problems: &Problems<'_>) {
             let line = problems.line(earlier);
             let what = format!("the link at line {line} is of this port and partition");
             problems.add(later, what, "give one of them another p_key or device");
+        },
+    );
+}
+
+/// Queue pairs are a device's: it has them for all of its links, or for none.
+fn datagrams(links: &[Link], problems: &Problems<'_>) {
+    let told = links
+        .iter()
+        .filter(|link| subnet(link) == Subnet::Infiniband)
+        .filter_map(|link| Some((link, &link.device.as_ref()?.value.device)))
+        .map(|(link, device)| match &link.datagrams {
+            Some(at) => (at.origin.clone(), (device, at.value)),
+            None => (link.origin.absent("datagrams"), (device, true)),
+        })
+        .collect::<Vec<_>>();
+    collisions(
+        told.iter().map(|(origin, told)| (origin, *told)).collect(),
+        |a, b| (a.0 == b.0 && a.1 != b.1).then_some(a.1),
+        |later, earlier, first| {
+            let line = problems.line(earlier);
+            let what = format!("line {line} has it otherwise for a link of this device");
+            let remedy = format!("say datagrams = {first} here too, or change that one");
+            problems.add(later, what, remedy);
         },
     );
 }
@@ -152,20 +170,11 @@ fn administrator(link: &Link, problems: &Problems<'_>) {
             remedy,
         );
     }
-    let neither = |at: &&At<u32>| at.value != 2048 && at.value != 4096;
-    if let Some(at) = link.mtu.as_ref().filter(neither) {
-        problems.add(
-            &at.origin,
-            "no MTU that a link can have",
-            "give 2048 or 4096",
-        );
-    }
 }
 
 /// No link without IP, no group of an IP that the link has not.
 fn families(link: &Link, problems: &Problems<'_>) {
-    let v4 = link.ipv4.as_ref().is_some_and(|at| at.value != Ipv4::Off);
-    let v6 = link.ipv6.as_ref().is_none_or(|at| at.value) && subnet(link) != Subnet::Ethernet;
+    let (v4, v6) = (has_ipv4(link), has_ipv6(link));
     if let (false, false, Some(at)) = (v4, v6, &link.ipv6)
         && !at.value
     {
@@ -176,54 +185,37 @@ fn families(link: &Link, problems: &Problems<'_>) {
         );
     }
     for list in [&link.groups, &link.answer].into_iter().flatten() {
-        let missing = |group: &&IpAddr| match group {
-            IpAddr::V4(_) => !v4,
-            IpAddr::V6(_) => !v6,
-        };
-        if let Some(group) = list.value.iter().find(missing) {
-            let (family, key) = match group {
-                IpAddr::V4(_) => ("IPv4", "ipv4"),
-                IpAddr::V6(_) => ("IPv6", "ipv6"),
-            };
+        let lacks = |group: &IpAddr| Some((*group, lacked(link, *group)?));
+        if let Some((group, (family, set))) = list.value.iter().find_map(lacks) {
             let what = format!("has {group} in it, and the link has no {family}");
-            problems.add(
-                &list.origin,
-                what,
-                format!("set {key}, or remove the group"),
-            );
+            problems.add(&list.origin, what, format!("{set}remove the group"));
         }
     }
 }
 
-/// The link of a discovered upstream is there.
-fn asked_on(discover: &Discover, links: &[Link], problems: &Problems<'_>) {
-    let names: Vec<_> = links.iter().filter_map(|it| it.name.as_ref()).collect();
-    let known = || {
-        let quoted: Vec<_> = names.iter().map(|at| format!("\"{}\"", at.value)).collect();
-        quoted.join(" or ")
-    };
-    match &discover.link {
-        _ if links.is_empty() => {
-            let what = "there is no link to ask on";
-            problems.add(&discover.origin, what, "add a [[link]]");
-        }
-        Some(name) if !names.iter().any(|at| at.value == name.value) => {
-            problems.add(
-                &name.origin,
-                "there is no such link",
-                format!("give {}", known()),
-            );
-        }
-        None if links.len() > 1 => {
-            let remedy = format!("add it: {}", known());
-            problems.add(
-                &discover.origin.absent("link"),
-                "is missing, and there are several",
-                remedy,
-            );
-        }
-        _ => {}
+/// The IP of a group where the link has not got it, and how a remedy begins: with the key that gives it, if one can.
+fn lacked(link: &Link, group: IpAddr) -> Option<(&'static str, &'static str)> {
+    match group {
+        IpAddr::V4(_) => (!has_ipv4(link)).then_some(("IPv4", "set ipv4 of the link, or ")),
+        IpAddr::V6(_) if has_ipv6(link) => None,
+        IpAddr::V6(_) if subnet(link) == Subnet::Ethernet => Some(("IPv6", "")),
+        IpAddr::V6(_) => Some(("IPv6", "set ipv6 of the link, or ")),
     }
+}
+
+/// An address that was refused counts: its mistake is told once.
+fn has_ipv4(link: &Link) -> bool {
+    let given = link.ipv4.as_ref().is_some_and(|at| at.value != Ipv4::Off);
+    given || link.ipv4_refused
+}
+
+fn has_ipv6(link: &Link) -> bool {
+    link.ipv6.as_ref().is_none_or(|at| at.value) && subnet(link) != Subnet::Ethernet
+}
+
+/// It sends and receives. Elsewhere than on InfiniBand it always does.
+fn has_datagrams(link: &Link) -> bool {
+    subnet(link) != Subnet::Infiniband || link.datagrams.as_ref().is_none_or(|at| at.value)
 }
 
 fn subnet(link: &Link) -> Subnet {

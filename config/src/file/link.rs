@@ -30,6 +30,8 @@ pub(crate) struct Link {
     pub(crate) send_only_full: Maybe<bool>,
     pub(crate) groups: Maybe<Vec<IpAddr>>,
     pub(crate) answer: Maybe<Vec<IpAddr>>,
+    /// Something was written there that is no list of groups.
+    pub(crate) answer_refused: bool,
     pub(crate) answers: Maybe<u32>,
     pub(crate) answer_allow: Maybe<Networks>,
     pub(crate) datagrams: Maybe<bool>,
@@ -39,13 +41,14 @@ pub(crate) struct Link {
 
 impl Link {
     pub(super) fn read(table: &Section<'_>) -> Link {
-        table.require(&[&key::NAME]);
+        table.require(&[&key::LINK_NAME]);
         let subnet = table.word(&key::SUBNET);
         let ipv4 = table.text(&key::IPV4, form::link_ipv4);
         let device = table.text(&key::DEVICE, form::device_port);
+        let answer = table.value(&key::ANSWER, "a list", form::groups);
         Link {
             origin: table.origin.clone(),
-            name: table.text(&key::NAME, form::name),
+            name: table.text(&key::LINK_NAME, form::name),
             subnet,
             device_refused: device.is_none() && table.has(&key::DEVICE),
             device,
@@ -59,7 +62,8 @@ impl Link {
             router: table.flag(&key::ROUTER),
             send_only_full: table.flag(&key::SEND_ONLY_FULL),
             groups: table.value(&key::GROUPS, "a list", form::groups),
-            answer: table.value(&key::ANSWER, "a list", form::groups),
+            answer_refused: answer.is_none() && table.has(&key::ANSWER),
+            answer,
             answers: table.integer(&key::ANSWERS),
             answer_allow: table.value(&key::ANSWER_ALLOW, "a list", form::networks),
             datagrams: table.flag(&key::DATAGRAMS),

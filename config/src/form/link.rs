@@ -56,9 +56,20 @@ pub(crate) fn group(text: &str) -> Result<IpAddr, Refusal> {
     let address: IpAddr = text
         .parse()
         .map_err(|_| Refusal::new("is no IP address", remedy))?;
-    match address.is_multicast() {
-        true => Ok(address),
-        false => Err(Refusal::new("is no multicast address", remedy)),
+    let what = match (address.is_multicast(), scope(address)) {
+        (false, _) => "is no multicast address",
+        (_, Some(0x0 | 0xF)) => "is in a reserved scope (RFC 4291 section 2.7)",
+        (_, Some(0x1)) => "is interface-local, and never on a link (RFC 4291 section 2.7)",
+        _ => return Ok(address),
+    };
+    Err(Refusal::new(what, remedy))
+}
+
+/// The scope of an IPv6 multicast address.
+fn scope(address: IpAddr) -> Option<u8> {
+    match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => Some(address.octets()[1] & 0xF),
     }
 }
 
@@ -118,5 +129,15 @@ mod tests {
     fn groups_are_multicast() {
         assert!(group("239.192.78.81").is_ok() && group("ff15::4e51").is_ok());
         assert!(group("10.1.0.5").is_err() && group("nfs").is_err());
+    }
+
+    #[test]
+    fn groups_are_of_scopes_that_leave_the_host() {
+        for good in ["ff02::1", "ff12::1", "ff05::1", "ff1e::1"] {
+            assert!(group(good).is_ok(), "{good}");
+        }
+        for bad in ["ff00::1", "ff01::1", "ff11::1", "ff0f::1", "ff1f::1"] {
+            assert!(group(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The table of builds with DPDK.
 
-use super::{Key, Table, flag, form, integer, table, tables};
+use super::{Key, Table, flag, form, integer, optional_tables, table};
 
 pub(crate) static DPDK_TABLE: Key = table(&DPDK);
 static DPDK: Table = Table {
@@ -23,7 +23,8 @@ pub(crate) static EAL_ARGS: Key = form(
      not given, and so are the devices of ports. With a port on the PCI bus the default is `[]`.",
 );
 
-pub(crate) static PORT_TABLES: Key = tables(&PORT);
+pub(crate) static PORT_TABLES: Key =
+    optional_tables(&PORT, "none; with `packets = \"dpdk\"` one for each lcore");
 static PORT: Table = Table {
     name: "port",
     what: "A port of Ethernet that an lcore drives itself, by `iwarp_sctp.packets = \"dpdk\"`: one for each of \
@@ -46,7 +47,7 @@ pub(crate) static PORT_ADDRESS: Key = form(
 pub(crate) static PORT_GATEWAY: Key = form(
     "gateway",
     "an IP address",
-    Some("none: neighbours alone are reached"),
+    Some("none: only the network of `address` is reached"),
     "The router that takes what is for other networks.",
 );
 pub(crate) static PORT_MTU: Key = integer(

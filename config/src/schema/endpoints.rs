@@ -118,8 +118,8 @@ pub(crate) static NETWORKS: Key = form(
 );
 pub(crate) static UPSTREAM: Key = form_or_table(
     "upstream",
-    "in `memory` the `listen` of a front or service; in `verbs` and `iwarp-sctp` \
-     `\"host:port\"`",
+    "the `listen` of a front or service in `memory`, `\"host:port\"` in `verbs` and \
+     `iwarp-sctp`",
     &DISCOVER_TABLE,
     "The address to connect to, in the fabric's own form; or how it is found.",
 );

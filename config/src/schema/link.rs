@@ -2,7 +2,6 @@
 
 use super::{Key, Kind, Table, flag, form, integer, tables, word};
 use crate::link::Subnet;
-use crate::schema::NAME;
 
 pub(crate) static LINK_TABLES: Key = tables(&LINK);
 static LINK: Table = Table {
@@ -10,7 +9,7 @@ static LINK: Table = Table {
     what: "An IPoIB link that the control thread brings up, and the multicast groups it is in. It is the appliance's own, \
            and no interface of the operating system.",
     keys: &[
-        &NAME,
+        &LINK_NAME,
         &SUBNET,
         &DEVICE,
         &P_KEY,
@@ -30,6 +29,12 @@ static LINK: Table = Table {
         &CACHE,
     ],
 };
+pub(crate) static LINK_NAME: Key = form(
+    "name",
+    "1 to 64 of `a-z A-Z 0-9 - _ .`",
+    None,
+    "What it is called in metrics, status and logs, and by the `link` of an `upstream`. No two links share one; an endpoint may.",
+);
 pub(crate) static SUBNET: Key = word::<Subnet>(
     "subnet",
     "memory",
@@ -66,13 +71,17 @@ pub(crate) static ADMINISTRATOR: Key = flag(
     false,
     "This node creates the broadcast group where there is none. Elsewhere the link stays down until somebody has.",
 );
-pub(crate) static LINK_MTU: Key = integer(
-    "mtu",
-    (2048, 4096),
-    2048,
-    "octets",
-    "Of the broadcast group that an administrator creates: 2048 or 4096. IP has 4 octets less.",
-);
+pub(crate) static LINK_MTU: Key = Key {
+    name: "mtu",
+    kind: Kind::Integer {
+        min: 2048,
+        max: 4096,
+        multiple: 2048,
+        default: 2048,
+        unit: "octets",
+    },
+    what: "Of the broadcast group that an administrator creates. IP has 4 octets less.",
+};
 pub(crate) static Q_KEY: Key = integer(
     "q_key",
     (0, u32::MAX),
@@ -115,7 +124,7 @@ pub(crate) static ANSWERS: Key = integer(
 pub(crate) static ANSWER_ALLOW: Key = form(
     "answer_allow",
     "a list of IP addresses and `\"IP/bits\"` blocks",
-    Some("everybody"),
+    Some("whoever asks in `answer`"),
     "Sources of queries that are answered.",
 );
 pub(crate) static DATAGRAMS: Key = flag(
@@ -176,7 +185,7 @@ pub(crate) static DISCOVER_VERSION: Key = integer(
 pub(crate) static DISCOVER_LINK: Key = form(
     "link",
     "the name of a `[[link]]`",
-    Some("the only one"),
+    Some("the only `[[link]]`"),
     "The link to ask on.",
 );
 pub(crate) static DISCOVER_PERIOD: Key = integer(
@@ -189,7 +198,7 @@ pub(crate) static DISCOVER_PERIOD: Key = integer(
 pub(crate) static DISCOVER_ALLOW: Key = form(
     "allow",
     "a list of IP addresses and `\"IP/bits\"` blocks",
-    Some("everybody"),
+    Some("whoever answers in `discover`"),
     "Sources of answers that count.",
 );
 

@@ -2,10 +2,11 @@
 //!
 //! | state | a query is due | an answer comes | the one in use fails |
 //! |---|---|---|---|
-//! | nobody known | asked again after [`QUICK`], doubling up to the period | it is known | |
-//! | somebody known | asked again each period | known, or known again | another is used; asked again at once |
+//! | nobody known | asked again after [`QUICK`], doubling up to the period, or [`SLOW`] if that is less | it is known | |
+//! | somebody known | asked again each period | known, or known again | another is used; asked again soon |
 //!
-//! Each query has an xid of its own, out of the generator: an answer to any but the last is not taken. Who has not
+//! A query that could not be sent ([`Seeker::unsent`]) counts as none, and is tried again after [`QUICK`]. Two are never closer than
+//! that, whatever fails. Each has an xid of its own, out of the generator: an answer to any but the last two is not taken. Who has not
 //! answered for [`MISSED`] periods is forgotten; who failed is used again only when all others have failed later. The one in
 //! use stays in use as long as it is known and does not fail: connections of one client go to one appliance.
 
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// Time between the first queries while nobody is known.
 pub const QUICK: Duration = Duration::from_millis(250);
+/// The longest time between queries while nobody is known.
+pub const SLOW: Duration = Duration::from_secs(10);
 /// Periods without an answer after which somebody is forgotten.
 pub const MISSED: u32 = 3;
 /// Places known at once: more answers than that are counted and not taken.
@@ -88,7 +91,9 @@ pub struct Seeker {
     in_use: Option<SocketAddr>,
     /// Where they went last, in use or not.
     went: Option<SocketAddr>,
-    last: Option<Xid>,
+    /// The last query, and the one before.
+    last: [Option<Xid>; 2],
+    asked: Option<Instant>,
     due: Option<Instant>,
     /// Time until the next query while nobody is known.
     patience: Duration,
@@ -104,7 +109,8 @@ impl Seeker {
             places: Vec::new(),
             in_use: None,
             went: None,
-            last: None,
+            last: [None; 2],
+            asked: None,
             due: None,
             patience: QUICK,
             counts: SeekCounts {
@@ -142,7 +148,8 @@ impl Seeker {
         let jitter = Duration::from_micros(u64::try_from(jitter).unwrap_or_default());
         self.due = Some(now + wait + jitter);
         let xid = Xid(random.random());
-        self.last = Some(xid);
+        self.last = [Some(xid), self.last[0]];
+        self.asked = Some(now);
         self.counts.asked += 1;
         Some(rpcbind::emit_query(
             xid,
@@ -154,7 +161,7 @@ impl Seeker {
     fn next_wait(&mut self) -> Duration {
         if self.places.is_empty() {
             let wait = self.patience;
-            self.patience = (wait * 2).min(self.wish.period);
+            self.patience = (wait * 2).min(self.wish.period).min(SLOW);
             wait
         } else {
             self.patience = QUICK;
@@ -180,7 +187,8 @@ impl Seeker {
         if !allowed {
             return Err(Unheard::NotAllowed);
         }
-        if self.last.is_none() || rpcbind::reply_to(datagram) != self.last {
+        let xid = rpcbind::reply_to(datagram);
+        if xid.is_none() || !self.last.contains(&xid) {
             return Err(Unheard::NotMine);
         }
         let told = rpcbind::parse_address_list(datagram).ok_or(Unheard::Broken)?;
@@ -207,14 +215,22 @@ impl Seeker {
         Ok(())
     }
 
-    /// A connection there could not be made, or is gone: another is used from now on, and the group asked again at once.
+    /// The last query could not be sent: it does not count, and is tried again soon.
+    pub fn unsent(&mut self, now: Instant) {
+        self.counts.asked = self.counts.asked.saturating_sub(1);
+        self.patience = QUICK;
+        self.due = Some(now + QUICK);
+    }
+
+    /// A connection there could not be made, or is gone: another is used from now on, and the group asked again soon.
     pub fn failed(&mut self, address: SocketAddr, now: Instant) {
         if let Some(place) = self.places.iter_mut().find(|it| it.address == address) {
             place.failed = Some(now);
         }
         if self.in_use == Some(address) {
             self.in_use = None;
-            self.due = None;
+            let soon = self.asked.map_or(now, |asked| now.max(asked + QUICK));
+            self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
         }
     }
 
@@ -307,6 +323,29 @@ mod tests {
     }
 
     #[test]
+    fn a_query_that_was_not_sent_is_none() {
+        let mut bench = Bench::new();
+        for _ in 0..20 {
+            bench.query();
+            bench.seeker.unsent(bench.now);
+            assert_eq!(bench.seeker.due(), Some(bench.now + QUICK));
+        }
+        assert_eq!(bench.seeker.counts().asked, 0);
+    }
+
+    #[test]
+    fn two_queries_keep_their_distance_whatever_fails() {
+        let mut bench = Bench::knowing(&[place(1)]);
+        for _ in 0..5 {
+            let asked = bench.now;
+            bench.seeker.choose();
+            bench.seeker.failed(place(1), bench.now);
+            bench.query();
+            assert!(bench.now - asked >= QUICK);
+        }
+    }
+
+    #[test]
     fn nothing_is_due_in_between() {
         let mut bench = Bench::new();
         bench.query();
@@ -319,8 +358,10 @@ mod tests {
         let unasked = bench.answers(Xid(0), &[place(1)]);
         assert_eq!(unasked, Err(Unheard::NotMine));
         let old = bench.query();
+        let before = bench.query();
         let new = bench.query();
         assert_eq!(bench.answers(old, &[place(1)]), Err(Unheard::NotMine));
+        assert_eq!(bench.answers(before, &[]), Err(Unheard::NoPlace));
         assert_eq!(bench.answers(new, &[]), Err(Unheard::NoPlace));
         assert_eq!(bench.answers(new, &[place(1)]), Ok(()));
         assert_eq!(bench.seeker.choose(), Some(place(1)));
@@ -330,7 +371,7 @@ mod tests {
         assert_eq!(broken, Err(Unheard::Broken));
         let filtered = bench.seeker.heard(&cut, false, bench.now);
         assert_eq!(filtered, Err(Unheard::NotAllowed));
-        assert_eq!(bench.seeker.counts().unheard, [1, 2, 1, 1, 0]);
+        assert_eq!(bench.seeker.counts().unheard, [1, 2, 1, 2, 0]);
         assert_eq!(bench.seeker.counts().heard, 1);
     }
 
@@ -342,7 +383,8 @@ mod tests {
         bench.answers(xid, &[place(1), place(2), place(3)]).unwrap();
         assert_eq!(bench.seeker.choose(), Some(place(2)));
         bench.seeker.failed(place(2), bench.now);
-        assert_eq!(bench.seeker.due(), None, "asks again at once");
+        let soon = bench.seeker.due().unwrap() - bench.now;
+        assert!(soon <= QUICK, "asks again soon");
         assert_eq!(bench.seeker.choose(), Some(place(1)));
         assert_eq!(bench.seeker.counts().moved, 1);
     }

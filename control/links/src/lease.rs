@@ -2,6 +2,7 @@
 
 use crate::link::IpOf;
 use crate::links::{Datagram, Ground, Links};
+use crate::words;
 use rpcrdma_dhcp::client::{Change, Outgoing};
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
 use rpcrdma_ipoib::mgid::Family;
@@ -28,13 +29,13 @@ impl Links {
     /// Somebody else has an address that the DHCP server gave.
     pub(crate) fn claimed(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
         let place = &mut self.links[link];
-        warn!(
-            "link {}: another node has {address} already",
-            place.plan.name
-        );
         let client = place.dhcp.as_mut();
         let declined = client.and_then(|client| client.conflict(now, &mut self.random));
         if let Some((decline, change)) = declined {
+            warn!(
+                "link {}: another node has {address} already",
+                place.plan.name
+            );
             self.send_lease(link, half, &decline, now);
             self.lease_changed(link, half, Some(change), now);
         }
@@ -76,7 +77,7 @@ impl Links {
                 }
             }
             Some(Change::Drop(why)) => {
-                warn!("link {name}: no address any more: {why:?}");
+                warn!("link {name}: no address any more: {}", words::dropped(why));
                 self.uses_none(link, half, now);
             }
         }

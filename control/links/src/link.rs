@@ -9,6 +9,7 @@ use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::LinkId;
 use std::net::IpAddr;
 use std::time::Instant;
+use tracing::{info, warn};
 
 /// A link.
 pub(crate) struct Link {
@@ -30,6 +31,8 @@ pub(crate) struct IpOf {
     pub(crate) up: bool,
     /// Why it is not.
     pub(crate) error: Option<&'static str>,
+    /// The reason that the log has already.
+    pub(crate) said: Option<&'static str>,
 }
 
 impl IpOf {
@@ -40,6 +43,7 @@ impl IpOf {
             host: Host::default(),
             up: false,
             error: None,
+            said: None,
         }
     }
 }
@@ -75,6 +79,21 @@ impl Link {
             let identifier = ClientIdentifier::new(guid.0, p_key);
             Client::new(identifier, Settings::default(), now)
         })
+    }
+
+    /// On Ethernet all of it is up or down with its port, and this is why it is down.
+    pub(crate) fn stands(&mut self, trouble: Option<&'static str>) {
+        for half in &mut self.halves {
+            half.up = trouble.is_none();
+            if std::mem::replace(&mut half.error, trouble) == trouble {
+                continue;
+            }
+            let (name, family) = (&self.plan.name, half.family);
+            match trouble {
+                None => info!("link {name}: {family:?}: up"),
+                Some(why) => warn!("link {name}: {family:?}: down: {why}"),
+            }
+        }
     }
 
     /// All addresses in use.

@@ -17,6 +17,7 @@ use rpcrdma_ipoib::node::{LinkId, Node, Output};
 use rpcrdma_ipoib::packet::{Packet, Udp, emit_udp, link_local};
 use rpcrdma_ipoib::trouble::Trouble;
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -63,6 +64,17 @@ pub enum Unsent {
     TooLong,
     /// The address is no group's, or the link is being closed.
     Refused,
+}
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoFamily => "the link has no such IP",
+            Self::NoAddress => "the link has no address yet",
+            Self::TooLong => "the datagram is too long",
+            Self::Refused => "the address is none that can be sent to",
+        })
+    }
 }
 
 /// The links.
@@ -114,7 +126,7 @@ impl Links {
         for ground in &self.ports {
             match ground {
                 Ground::Node(driver) => all.extend(driver.descriptors()),
-                Ground::Ethernet(ethernet) => all.push(ethernet.descriptor()),
+                Ground::Ethernet(ethernet) => all.extend(ethernet.descriptors()),
             }
         }
         all
@@ -138,7 +150,12 @@ impl Links {
         let mut news = Vec::new();
         match &mut self.ports[port] {
             Ground::Node(driver) => driver.turn(now, &mut |it| news.push(it)),
-            Ground::Ethernet(ethernet) => ethernet.turn(now),
+            Ground::Ethernet(ethernet) => {
+                ethernet.turn(now);
+                let trouble = ethernet.trouble();
+                let on_it = self.links.iter_mut().filter(|link| link.port == port);
+                on_it.for_each(|link| link.stands(trouble));
+            }
         }
         for it in news {
             self.take_news(port, it, now);
@@ -155,11 +172,11 @@ impl Links {
                 self.conflict(port, link, ip, now);
             }
             News::Node(Output::Trouble(trouble)) => {
-                warn!(
-                    "port {}: {}",
-                    self.port_name(port),
-                    words::trouble(&trouble)
-                );
+                let whose = match words::link_of(&trouble) {
+                    Some(id) => format!("link {}", self.name_of(port, id)),
+                    None => format!("port {}", self.port_name(port)),
+                };
+                warn!("{whose}: {}", words::trouble(&trouble));
             }
             News::Node(Output::Member { link, mgid, joined }) => {
                 let what = if joined { "joined" } else { "no longer joined" };
@@ -199,13 +216,19 @@ impl Links {
         let place = &mut self.links[link];
         let name = &place.plan.name;
         let family = place.halves[half].family;
-        // Of a link that is up the reason is what troubled it last.
-        match error.filter(|_| !up) {
-            None => info!("link {name}: {family:?}: {}", state.name().to_lowercase()),
-            Some(why) => warn!(
-                "link {name}: {family:?}: {}: {why}",
-                state.name().to_lowercase()
-            ),
+        // Of a link that is up the reason is what troubled it last. A reason is said once, however often it is met.
+        let why = error.filter(|_| !up);
+        let ip = words::ip(family);
+        match why {
+            Some(why) if place.halves[half].said != Some(why) => {
+                warn!("link {name}: {ip} is {}: {why}", words::state(state));
+                place.halves[half].said = Some(why);
+            }
+            None if up => {
+                info!("link {name}: {ip} is {}", words::state(state));
+                place.halves[half].said = None;
+            }
+            _ => debug!("link {name}: {ip} is {}", words::state(state)),
         }
         let was = std::mem::replace(&mut place.halves[half].up, up);
         place.halves[half].error = error;
@@ -240,6 +263,8 @@ impl Links {
         {
             let change = client.down();
             self.lease_changed(link, half, change, now);
+            // Nor is one looked for any more.
+            self.links[link].halves[half].host.clear();
         }
     }
 
@@ -296,7 +321,7 @@ impl Links {
                     let Some(from) = ethernet.receive() else {
                         break;
                     };
-                    let q_key = ethernet.pair().facts().q_key;
+                    let q_key = ethernet.facts().q_key;
                     let way = AddressVector::reply(&from, q_key);
                     let udp = match Packet::parse(ethernet.frame()) {
                         Ok(Packet::Udp(udp)) => Some(udp),

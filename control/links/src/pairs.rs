@@ -2,8 +2,8 @@
 
 use rpcrdma_fabric::connect::{Event, Fabric};
 use rpcrdma_fabric::datagram::{
-    AddressVector, DatagramFabric, Datagrams, Failure, FailureKind, Group, LinkChange, LinkName,
-    PairWanted,
+    AddressVector, DatagramFabric, Datagrams, Failure, FailureKind, Group, GroupLimits, LinkChange,
+    LinkName, PairWanted,
 };
 use rpcrdma_ipoib::node;
 use std::os::fd::BorrowedFd;
@@ -12,6 +12,9 @@ use std::os::fd::BorrowedFd;
 pub(crate) trait Pairs {
     /// Makes one.
     fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams + Send>, Failure>;
+
+    /// How much of multicast a port's device has; `None` where it does not say.
+    fn limits(&self, device: Option<&str>, number: u8) -> Option<GroupLimits>;
 
     /// What has changed of a link since, oldest first.
     fn change(&mut self) -> Option<(LinkName, LinkChange)>;
@@ -23,6 +26,10 @@ pub(crate) trait Pairs {
 impl<F: Fabric + DatagramFabric> Pairs for F {
     fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams + Send>, Failure> {
         Ok(Box::new(self.open_pair(wanted)?))
+    }
+
+    fn limits(&self, device: Option<&str>, number: u8) -> Option<GroupLimits> {
+        self.link(device, number).ok().map(|link| link.limits)
     }
 
     fn change(&mut self) -> Option<(LinkName, LinkChange)> {

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::driver::{Driver, Reopen};
-use crate::ethernet::Ethernet;
+use crate::ethernet::{Ethernet, Footing};
 use crate::link::{IpOf, Link};
 use crate::links::{Ground, Links};
 use crate::memory::MemorySubnet;
@@ -10,12 +10,13 @@ use crate::pairs::Pairs;
 use crate::words;
 use rand::Rng;
 use rpcrdma_config::link::{DevicePort, Ipv4, Link as Plan, Subnet};
+use rpcrdma_fabric::datagram::{DatagramFabric, Datagrams, GroupLimits};
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{LinkId, Node};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::qkey::QKey;
-use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings};
+use rpcrdma_ipoib::settings::{Creation, Device, LinkSpec, Settings};
 use rpcrdma_umad::{PortName, Umad};
 use rpcrdma_verbs::{ManagedWanted, VerbsFabric};
 use std::collections::VecDeque;
@@ -80,7 +81,8 @@ impl Links {
             Subnet::Memory => {
                 let (way, fabric) = memory.add_port().map_err(|it| it.to_string())?;
                 let pairs: Box<dyn Pairs + Send> = Box::new(fabric);
-                let node = self.node(std::slice::from_ref(plan));
+                let device = limits(&*pairs, None, 1);
+                let node = self.node(std::slice::from_ref(plan), device);
                 // It never ends.
                 let reopen = Box::new(|| Err("a port of this process".to_owned()));
                 let way = Box::new(way);
@@ -128,15 +130,19 @@ impl Links {
             false => None,
         };
         let together = plans.iter().filter(|it| it.device.as_ref() == Some(wanted));
-        let node = self.node(&together.cloned().collect::<Vec<_>>());
+        let limited = pairs.as_deref();
+        let limited = limited.map(|pairs| limits(pairs, Some(device), *port));
+        let together: Vec<_> = together.cloned().collect();
+        let node = self.node(&together, limited.unwrap_or_default());
         let place = (Some(device.clone()), *port);
         let driver = Driver::new(node, self.clock, way, pairs, place, reopen);
         Ok(self.add_port(Ground::Node(Box::new(driver))))
     }
 
     /// The node of a port with these links: what is set for a whole port is what the most exacting of them wants.
-    fn node(&mut self, plans: &[Plan]) -> Node {
+    fn node(&mut self, plans: &[Plan], device: Device) -> Node {
         let mut settings = Settings {
+            device,
             send_only_full: plans.iter().any(|plan| plan.send_only_full),
             ..Settings::default()
         };
@@ -194,6 +200,16 @@ impl Links {
     }
 }
 
+/// What a port's device has for groups: 0 is as little as a device says.
+fn limits(pairs: &dyn Pairs, device: Option<&str>, number: u8) -> Device {
+    let limits = pairs.limits(device, number);
+    let some = |of: fn(&GroupLimits) -> u32| limits.as_ref().map(of).filter(|&most| most > 0);
+    Device {
+        groups: some(|it| it.groups),
+        attachments: some(|it| it.attachments),
+    }
+}
+
 /// The partitions of the links of this process's own subnet.
 fn partitions(plans: &[Plan]) -> Vec<PKey> {
     let memory = plans.iter().filter(|plan| plan.subnet == Subnet::Memory);
@@ -230,6 +246,17 @@ fn ethernet(plan: &Plan) -> Result<Ethernet, String> {
         return Err("on Ethernet it needs the address of the interface as ipv4".to_owned());
     };
     let at = SocketAddr::new(IpAddr::V4(network.addr()), 0);
-    let pair = verbs()?.open_managed(&ManagedWanted::at(at));
-    Ok(Ethernet::new(Box::new(pair.map_err(|it| it.to_string())?)))
+    Ethernet::new(Box::new(move || {
+        let mut fabric = verbs()?;
+        let pair = fabric.open_managed(&ManagedWanted::at(at));
+        let pair = pair.map_err(|it| it.to_string())?;
+        let place = pair.facts();
+        let link = fabric.link(Some(&place.device), place.link);
+        Ok(Footing {
+            // What cannot be read is said later, if it is down.
+            up: link.map_or(true, |link| link.up),
+            pair: Box::new(pair),
+            fabric: Box::new(fabric),
+        })
+    }))
 }

@@ -136,7 +136,7 @@ fn of_node(report: &mut LinkReport, link: &Link, node: &Node) {
         };
         report.ips.push(IpReport {
             version: version(half.family),
-            state: state(status.state),
+            state: crate::words::state(status.state),
             error: status.error.map(crate::words::refusal),
             mtu: status.attributes.map_or(0, |link| link.mtu.ip_octets()),
             counts: half.host.counts,
@@ -190,13 +190,13 @@ fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
             attached: joined && membership == Membership::Full,
         });
     }
-    let mtu = ethernet.pair().facts().payload_bytes;
+    let mtu = ethernet.facts().payload_bytes;
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX).saturating_sub(4);
     report.ips.extend(link.halves.iter().map(|half| IpReport {
         version: version(half.family),
         state: if half.up { "up" } else { "down" },
         error: half.error,
-        mtu,
+        mtu: if half.up { mtu } else { 0 },
         counts: half.host.counts,
     }));
 }
@@ -210,16 +210,6 @@ const fn version(family: Family) -> u8 {
     match family {
         Family::V4 => 4,
         Family::V6 => 6,
-    }
-}
-
-const fn state(state: rpcrdma_ipoib::link::LinkState) -> &'static str {
-    use rpcrdma_ipoib::link::LinkState;
-    match state {
-        LinkState::Down => "down",
-        LinkState::Joining => "joining",
-        LinkState::Up => "up",
-        LinkState::Degraded => "degraded",
     }
 }
 

@@ -1,5 +1,9 @@
 //! What a node's outputs are called in the log.
 
+use rpcrdma_dhcp::client::Why;
+use rpcrdma_ipoib::link::LinkState;
+use rpcrdma_ipoib::mgid::Family;
+use rpcrdma_ipoib::node::LinkId;
 use rpcrdma_ipoib::trouble::{Cause, Failure, Operation, Refusal, Resource, Trouble};
 
 /// A trouble in a sentence, without the link's name.
@@ -32,6 +36,44 @@ pub(crate) fn trouble(trouble: &Trouble) -> String {
                 .to_owned()
         }
         Trouble::Untold { count } => format!("{count} more troubles were counted and not told"),
+    }
+}
+
+/// The link that a trouble is of, where it is one's.
+pub(crate) const fn link_of(trouble: &Trouble) -> Option<LinkId> {
+    match trouble {
+        Trouble::Failed(failure) => failure.link,
+        Trouble::OpenQKey { link } | Trouble::Conflict { link, .. } => Some(*link),
+        _ => None,
+    }
+}
+
+/// A link's state, as `status` has it.
+pub(crate) const fn state(state: LinkState) -> &'static str {
+    match state {
+        LinkState::Down => "down",
+        LinkState::Joining => "joining",
+        LinkState::Up => "up",
+        LinkState::Degraded => "degraded",
+    }
+}
+
+pub(crate) const fn ip(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+    }
+}
+
+/// Why an address is not used any more.
+pub(crate) const fn dropped(why: Why) -> &'static str {
+    match why {
+        Why::LinkDown => "the link is down",
+        Why::Refused => "the DHCP server takes it back",
+        Why::NoAnswer => "the DHCP server does not answer",
+        Why::Conflict => "another node has it",
+        Why::Expired => "its lease is over",
+        Why::Released => "it is given back",
     }
 }
 

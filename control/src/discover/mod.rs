@@ -33,11 +33,19 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(6);
 pub(crate) struct Discovery {
     links: Links,
     /// By link.
-    answerers: Vec<(Answerer, Option<Networks>)>,
+    answerers: Vec<Answering>,
     sought: Vec<Sought>,
     random: StdRng,
     looked: Option<Instant>,
     closing: Option<Instant>,
+}
+
+/// Who answers on one link.
+struct Answering {
+    answerer: Answerer,
+    /// Questions to these are answered, and where there are any, questions to the link's own addresses.
+    groups: Vec<IpAddr>,
+    allow: Option<Networks>,
 }
 
 /// What one back seeks.
@@ -64,9 +72,10 @@ impl Discovery {
             return Ok(None);
         }
         let links = Links::start(&plan.links, now).context("links")?;
-        let answerers = plan.links.iter().map(|link| {
-            let answerer = Answerer::new(services::of(plan), link.answer.per_second);
-            (answerer, link.answer.allow.clone())
+        let answerers = plan.links.iter().map(|link| Answering {
+            answerer: Answerer::new(services::of(plan), link.answer.per_second),
+            groups: link.answer.groups.clone(),
+            allow: link.answer.allow.clone(),
         });
         Ok(Some(Self {
             links,
@@ -109,9 +118,19 @@ impl Discovery {
     }
 
     fn answer(&mut self, datagram: &Datagram, source: IpAddr, now: Instant) {
-        let Some((answerer, allow)) = self.answerers.get_mut(datagram.link) else {
+        let Some(Answering {
+            answerer,
+            groups,
+            allow,
+        }) = self.answerers.get_mut(datagram.link)
+        else {
             return;
         };
+        let to = datagram.to.ip();
+        let alone = !groups.is_empty() && self.links.addresses(datagram.link).any(|it| it == to);
+        if !alone && !groups.contains(&to) {
+            return debug!("a query from {} to {to} is not answered", datagram.from);
+        }
         let own: Vec<IpAddr> = self.links.addresses(datagram.link).collect();
         let allowed = permits(allow.as_ref(), source);
         let Some(reply) = answerer.answer(&datagram.octets, allowed, &own, now) else {
@@ -131,11 +150,14 @@ impl Discovery {
             let sent = self.links.send(sought.link, sought.port, to, &query, now);
             if let (Err(why), false) = (sent, sought.silent) {
                 info!(
-                    "back {}: cannot ask {} yet: {why:?}",
+                    "back {}: cannot ask {} yet: {why}",
                     sought.name, sought.group
                 );
             }
             sought.silent = sent.is_err();
+            if sent.is_err() {
+                sought.seeker.unsent(now);
+            }
         }
     }
 
@@ -157,14 +179,12 @@ impl Discovery {
         }
     }
 
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        let now = Instant::now();
+    pub(crate) fn deadline(&self, now: Instant) -> Option<Instant> {
         let asking = self.sought.iter().filter(|_| self.closing.is_none());
         let asking = asking.map(|it| it.seeker.due().unwrap_or(now));
-        asking
-            .chain(self.links.deadline())
-            .chain(self.closing)
-            .min()
+        // Once the time for it is over nothing is to be woken up for.
+        let closing = self.closing.filter(|&by| by > now);
+        asking.chain(self.links.deadline()).chain(closing).min()
     }
 
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {

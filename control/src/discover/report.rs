@@ -14,9 +14,9 @@ impl Discovery {
         due.then(|| {
             self.looked = Some(now);
             let links = self.links.status().into_iter().zip(&self.answerers);
-            let links = links.enumerate().map(|(place, (link, (answerer, _)))| {
+            let links = links.enumerate().map(|(place, (link, answering))| {
                 let sought = self.sought.iter().filter(|it| it.link == place);
-                report(link, answerer.counts(), sought)
+                report(link, answering.answerer.counts(), sought)
             });
             links.collect()
         })

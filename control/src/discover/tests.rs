@@ -80,6 +80,29 @@ fn a_back_finds_who_answers_for_its_program() {
 }
 
 #[test]
+fn a_link_answers_in_its_groups_alone() {
+    let other = FILE.replace(
+        "answer = [\"239.192.78.81\"]",
+        "groups = [\"239.192.78.81\"]",
+    );
+    let mut bench = Bench::of(&other.replace("answers_per_s = 0", ""));
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+    assert_eq!(bench.report()[0].answers["answered"], 0);
+}
+
+#[test]
+fn nothing_is_due_once_the_time_for_closing_is_over() {
+    let mut bench = Bench::of(FILE);
+    bench.pass(Duration::from_secs(5));
+    bench.discovery.close(bench.now);
+    bench.pass(CLOSE_WITHIN * 2);
+    assert!(bench.discovery.close(bench.now));
+    let deadline = bench.discovery.deadline(bench.now);
+    assert!(deadline.is_none_or(|at| at > bench.now), "{deadline:?}");
+}
+
+#[test]
 fn another_program_is_not_answered_for() {
     let mut bench = Bench::of(&FILE.replace("program = 100003,", "program = 100005,"));
     bench.pass(Duration::from_secs(5));
@@ -121,7 +144,7 @@ fn who_answers_no_more_is_forgotten() {
     let mut bench = Bench::of(FILE);
     bench.pass(Duration::from_secs(5));
     assert_eq!(bench.ways().len(), 1);
-    bench.discovery.answerers[0].1 = Some(Networks(Vec::new()));
+    bench.discovery.answerers[0].allow = Some(Networks(Vec::new()));
     bench.pass(Duration::from_secs(5));
     assert!(bench.ways().is_empty());
 }

@@ -259,7 +259,14 @@ impl<F: Fabric> Supervisor<F> {
                 seated.peer
             ));
             let (core, seat) = (seated.core, seated.seat);
+            let back = match seated.owner {
+                Owner::Back(back) => Some((back, seated.party.clone())),
+                Owner::Front(_) | Owner::Service(_) => None,
+            };
             self.cores[core].tell(seat, SeatOrder::Fail);
+            if let Some((back, party)) = back {
+                self.found_in_vain(back, &party, now);
+            }
         }
     }
 }

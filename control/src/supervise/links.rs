@@ -30,7 +30,8 @@ impl<F: Fabric> Supervisor<F> {
         }
     }
 
-    /// A connection of a back has ended: where its upstream or the way there is to blame, another is to be used.
+    /// A connection of a back has ended. One that broke is a reason to use another upstream; one that the upstream closed is
+    /// not, for it may have been at rest: the client's next connection tells whether it is still there.
     pub(super) fn upstream_ended(
         &mut self,
         back: usize,
@@ -38,12 +39,7 @@ impl<F: Fabric> Supervisor<F> {
         ending: Ending,
         now: Instant,
     ) {
-        let theirs = matches!(
-            ending,
-            Ending::Refused(_)
-                | Ending::Closed(CloseReason::Peer | CloseReason::Work(_) | CloseReason::Version)
-        );
-        if theirs {
+        if matches!(ending, Ending::Closed(CloseReason::Work(_))) {
             self.found_in_vain(back, address, now);
         }
     }

@@ -280,6 +280,7 @@ impl<F: Fabric> Supervisor<F> {
 
     /// Sleeps until something may have happened.
     fn wait(&self, signals: Option<&Signals>) {
+        let now = Instant::now();
         let deadlines = [
             self.connector.deadline(),
             self.watchdog.deadline(),
@@ -289,9 +290,8 @@ impl<F: Fabric> Supervisor<F> {
             self.reloading.deadline(),
             self.revival.deadline().filter(|_| !self.ending.has_begun()),
             self.doors.tcp.as_ref().and_then(Listeners::deadline),
-            self.discovery.as_ref().and_then(Discovery::deadline),
+            self.discovery.as_ref().and_then(|it| it.deadline(now)),
         ];
-        let now = Instant::now();
         let left = |deadline: Instant| deadline.saturating_duration_since(now);
         let soonest = deadlines.into_iter().flatten().map(left).min();
         let mut patience = soonest.map_or(ROUND, |left| left.min(ROUND));

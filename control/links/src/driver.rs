@@ -58,6 +58,8 @@ pub(crate) struct Driver {
     reopen: Reopen,
     /// There is no way to the SA; the next attempt.
     ended: Option<Instant>,
+    /// When queue pairs that were gone were last made anew.
+    renewed: Option<Instant>,
 }
 
 impl Driver {
@@ -81,6 +83,7 @@ impl Driver {
             unsent: 0,
             reopen,
             ended: None,
+            renewed: None,
         }
     }
 
@@ -164,10 +167,43 @@ impl Driver {
         if changed {
             self.subnet.ask_facts();
         }
+        self.renew(now, news);
         if self.node.wake().is_some_and(|due| due <= moment) {
             self.node.pass(moment);
         }
         self.work(now, news);
+    }
+
+    /// Has the node make queue pairs that are gone anew: it drops them when the port is in no partition, which it then is
+    /// in again. A way to the SA that has ended says so itself.
+    fn renew(&mut self, now: Instant, news: &mut impl FnMut(News)) {
+        if !self.has_gone() || self.renewed.is_some_and(|last| now < last + AGAIN) {
+            return;
+        }
+        self.renewed = Some(now);
+        warn!(
+            "port {}: a queue pair is gone: it is made anew",
+            self.number
+        );
+        let moment = self.clock.moment(now);
+        let facts = self.subnet.facts().for_node(MTU);
+        let mut none = facts.clone();
+        none.p_keys.clear();
+        self.node.port_is(moment, none);
+        self.work(now, news);
+        self.node.port_is(moment, facts);
+    }
+
+    /// A queue pair is gone, and its port is not known to be.
+    fn has_gone(&self) -> bool {
+        self.ended.is_none() && self.open.iter().flatten().any(|pair| pair.is_gone())
+    }
+
+    /// When queue pairs are to be made anew.
+    fn renewal(&self) -> Option<Instant> {
+        let at_once = Instant::now;
+        let next = || self.renewed.map_or_else(at_once, |last| last + AGAIN);
+        self.has_gone().then(next)
     }
 
     fn try_again(&mut self, now: Instant) {
@@ -258,7 +294,8 @@ impl Driver {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let node = self.node.wake().and_then(|at| self.clock.instant(at));
-        node.into_iter().chain(self.ended).min()
+        let all = node.into_iter().chain(self.ended).chain(self.renewal());
+        all.min()
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -338,9 +375,14 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::MemorySubnet;
     use rpcrdma_fabric::bell::Bell;
+    use rpcrdma_fabric::datagram::DatagramFabric;
+    use rpcrdma_ipoib::link::LinkState;
+    use rpcrdma_ipoib::mgid::Family;
     use rpcrdma_ipoib::pkey::PKey;
-    use rpcrdma_ipoib::settings::Settings;
+    use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings};
+    use rpcrdma_memory::MemoryFabric;
     use rpcrdma_umad::{Facts, Fault, PortState};
     use std::collections::VecDeque;
 
@@ -429,5 +471,63 @@ mod tests {
             driver.turn(now, &mut |_| {});
             assert_eq!(driver.ended.is_some(), again);
         }
+    }
+
+    /// A queue pair of a node that is no more.
+    fn gone() -> Box<dyn Datagrams + Send> {
+        let wanted = PairWanted {
+            p_key: 0xFFFF,
+            ..PairWanted::default()
+        };
+        Box::new(MemoryFabric::new().open_pair(&wanted).unwrap())
+    }
+
+    #[test]
+    fn queue_pairs_that_are_gone_are_made_anew_once_a_second() {
+        let mut subnet = MemorySubnet::new(vec![PKey::DEFAULT]);
+        let (way, fabric) = subnet.add_port().unwrap();
+        let start = Instant::now();
+        let clock = Clock::starting(start);
+        let mut driver = Driver::new(
+            Node::new(Settings::default(), 1),
+            clock,
+            Box::new(way),
+            Some(Box::new(fabric)),
+            (None, 1),
+            Box::new(|| Err("it never ends".to_owned())),
+        );
+        let spec = LinkSpec {
+            p_key: PKey::DEFAULT,
+            family: Family::V4,
+            create: Some(Creation::default()),
+            router: false,
+        };
+        let mut link = None;
+        driver.tell(|node, at| link = node.add_link(at, spec).ok(), start);
+        let link = link.unwrap();
+        let mut now = start;
+        let is_whole = |driver: &Driver| {
+            let state = driver.node().link_status(link).map(|it| it.state);
+            let pair = driver.pair(link).is_some_and(|pair| !pair.is_gone());
+            pair && state == Some(LinkState::Up)
+        };
+        let until_whole = |driver: &mut Driver, now: &mut Instant| {
+            let most = *now + Duration::from_secs(60);
+            while !is_whole(driver) {
+                assert!(*now < most, "{:?}", driver.node().link_status(link));
+                *now += Duration::from_millis(10);
+                driver.turn(*now, &mut |_| {});
+            }
+        };
+        until_whole(&mut driver, &mut now);
+        driver.open[usize::from(link.0)] = Some(gone());
+        until_whole(&mut driver, &mut now);
+        let first = driver.renewed.expect("it was gone");
+        driver.open[usize::from(link.0)] = Some(gone());
+        driver.turn(first + AGAIN / 2, &mut |_| {});
+        assert_eq!(driver.renewed, Some(first), "not before its time");
+        assert!(driver.deadline().is_some_and(|due| due <= first + AGAIN));
+        until_whole(&mut driver, &mut now);
+        assert!(driver.renewed >= Some(first + AGAIN));
     }
 }

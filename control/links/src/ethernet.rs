@@ -3,16 +3,21 @@
 //! | state of a group | told to join as | a datagram for it | the manager says joined | it says not | left |
 //! |---|---|---|---|---|---|
 //! | unknown | joining | joining as a sender; it waits | | | |
-//! | joining | joining | waits | joined; what waited is sent | resting | unknown |
+//! | joining | joining | waits | joined; what waited is sent | resting, as after a time without a word | unknown |
 //! | joined | joined, anew where it was as a sender alone | sent | joined | resting | unknown |
 //! | resting | resting | dropped | | | unknown |
 //!
 //! Resting ends after a pause, twice as long each time up to a limit; then it is joined again. There is nobody to ask whether a group exists, so
 //! the egress rule (link section 9) is its first line and a send-only join. A membership as a sender ends when it was not used for a while.
 //! The address of the interface is the operating system's: its ARP, its neighbours, its DHCP.
+//!
+//! A queue pair whose device is gone is dropped, with every membership. Another one is tried for, each second; it joins what was
+//! asked for.
 
+use crate::pairs::Pairs;
 use rpcrdma_fabric::datagram::{
-    AddressVector, Arrival, Datagrams, Failure, Membership, Memberships, Standing,
+    AddressVector, Arrival, Failure, FailureKind, LinkChange, LinkName, Membership, Memberships,
+    PairFacts, Standing,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -28,11 +33,27 @@ const WAITING: usize = 16;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 /// A membership as a sender ends after so long without a datagram.
 const IDLE: Duration = Duration::from_secs(120);
+/// The manager says within this time what became of a group, or it is not joined.
+const ANSWER: Duration = Duration::from_secs(10);
+/// A device that is gone is looked for again after so long, and so on.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What a link stands on while its device is there, dropped in this order.
+pub(crate) struct Footing {
+    pub(crate) pair: Box<dyn Memberships + Send>,
+    /// Tells what becomes of the device.
+    pub(crate) fabric: Box<dyn Pairs + Send>,
+    /// The port is ready.
+    pub(crate) up: bool,
+}
+
+/// Makes a footing again: after the device was gone.
+pub(crate) type Reopen = Box<dyn FnMut() -> Result<Footing, String> + Send>;
 
 /// Where a group is.
 #[derive(Debug)]
 enum State {
-    Joining,
+    Joining { until: Instant },
     Joined(AddressVector),
     Resting { until: Instant },
 }
@@ -66,32 +87,57 @@ pub(crate) struct EthernetCounts {
 
 /// A link, and its queue pair.
 pub(crate) struct Ethernet {
-    pair: Box<dyn Memberships + Send>,
+    /// `None`: the device is gone.
+    footing: Option<Footing>,
+    /// Of the queue pair, or the last one there was.
+    facts: PairFacts,
+    reopen: Reopen,
+    /// The next attempt, when there is no footing.
+    again: Option<Instant>,
     groups: BTreeMap<IpAddr, Group>,
     frame: Vec<u8>,
     counts: EthernetCounts,
 }
 
 impl Ethernet {
-    pub(crate) fn new(pair: Box<dyn Memberships + Send>) -> Self {
-        Self {
-            pair,
+    pub(crate) fn new(mut reopen: Reopen) -> Result<Self, String> {
+        let footing = reopen()?;
+        Ok(Self {
+            facts: footing.pair.facts().clone(),
+            footing: Some(footing),
+            reopen,
+            again: None,
             groups: BTreeMap::new(),
             frame: Vec::new(),
             counts: EthernetCounts::default(),
-        }
+        })
     }
 
     pub(crate) const fn counts(&self) -> &EthernetCounts {
         &self.counts
     }
 
-    pub(crate) fn pair(&self) -> &dyn Datagrams {
-        &*self.pair
+    /// What its queue pair is, or was.
+    pub(crate) const fn facts(&self) -> &PairFacts {
+        &self.facts
     }
 
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.pair.descriptor()
+    /// Why it is down; `None` while it is up.
+    pub(crate) const fn trouble(&self) -> Option<&'static str> {
+        match &self.footing {
+            None => Some("its device is gone"),
+            Some(Footing { up: false, .. }) => Some("its port is down"),
+            Some(_) => None,
+        }
+    }
+
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let footing = self.footing.iter();
+        footing.flat_map(|on| {
+            [on.fabric.descriptor(), Some(on.pair.descriptor())]
+                .into_iter()
+                .flatten()
+        })
     }
 
     /// Each group, as what it is joined or being joined, and whether it is.
@@ -120,10 +166,16 @@ impl Ethernet {
             return;
         };
         let resting = matches!(group.state, State::Resting { .. });
-        if !resting && let Err(failure) = self.pair.leave(address) {
+        if !resting && let Err(failure) = self.forget(address) {
             self.counts.failed_leaves += 1;
             warn!("group {address} was not left: {failure}");
         }
+    }
+
+    /// Has the manager leave a group. Where there is no queue pair there is no membership either.
+    fn forget(&mut self, address: IpAddr) -> Result<(), Failure> {
+        let pair = self.footing.as_mut().map(|on| &mut on.pair);
+        pair.map_or(Ok(()), |pair| pair.leave(address))
     }
 
     /// Sends a frame to a group.
@@ -138,8 +190,10 @@ impl Ethernet {
         group.used = now;
         match group.state {
             State::Joined(to) => self.put(&to, &frame, true),
-            State::Joining if group.waiting.len() < WAITING => group.waiting.push_back(frame),
-            State::Joining | State::Resting { .. } => self.counts.dropped += 1,
+            State::Joining { .. } if group.waiting.len() < WAITING => {
+                group.waiting.push_back(frame)
+            }
+            State::Joining { .. } | State::Resting { .. } => self.counts.dropped += 1,
         }
     }
 
@@ -149,9 +203,9 @@ impl Ethernet {
     }
 
     fn put(&mut self, to: &AddressVector, frame: &[u8], to_group: bool) {
-        match self.pair.send(frame, to) {
-            Ok(()) => self.counts.sent += u64::from(to_group),
-            Err(_) => self.counts.unsent += 1,
+        match self.footing.as_mut().map(|on| on.pair.send(frame, to)) {
+            Some(Ok(())) => self.counts.sent += u64::from(to_group),
+            Some(Err(_)) | None => self.counts.unsent += 1,
         }
     }
 
@@ -163,13 +217,30 @@ impl Ethernet {
         let group = Group {
             wanted,
             membership,
-            state: State::Joining,
+            state: State::Joining {
+                until: now + ANSWER,
+            },
             pause: PAUSE.0,
             used: now,
             waiting: VecDeque::new(),
         };
         self.groups.insert(address, group);
-        if let Err(failure) = self.pair.join(address, membership) {
+        self.enter(address, now);
+    }
+
+    /// Has the manager join a group that is not.
+    fn enter(&mut self, address: IpAddr, now: Instant) {
+        let Some(group) = self.groups.get_mut(&address) else {
+            return;
+        };
+        group.state = State::Joining {
+            until: now + ANSWER,
+        };
+        let begun = match &mut self.footing {
+            Some(on) => on.pair.join(address, group.membership),
+            None => Err(FailureKind::Gone.because("the device is gone")),
+        };
+        if let Err(failure) = begun {
             self.failed(address, &failure, now);
         }
     }
@@ -187,17 +258,80 @@ impl Ethernet {
         group.pause = (group.pause * 2).min(PAUSE.1);
     }
 
-    /// Takes the manager's word, tries again what rested long enough, leaves what is idle.
+    /// Takes the word of device and manager, tries again what rested long enough, leaves what is idle.
     pub(crate) fn turn(&mut self, now: Instant) {
-        while let Some((address, standing)) = self.pair.standing() {
+        self.hear_device(now);
+        self.stand_again(now);
+        while let Some((address, standing)) = self.standing() {
             match standing {
                 Standing::Joined(to) => self.joined(address, to),
                 Standing::Failed(failure) => self.failed(address, &failure, now),
             }
         }
-        let due: Vec<IpAddr> = self.due(now).collect();
-        for address in due {
-            self.retry_or_leave(address, now);
+        // What rests without a queue pair is joined when there is one.
+        if self.footing.is_some() {
+            let due: Vec<IpAddr> = self.due(now).collect();
+            for address in due {
+                self.retry_or_leave(address, now);
+            }
+        }
+    }
+
+    fn standing(&mut self) -> Option<(IpAddr, Standing)> {
+        self.footing.as_mut()?.pair.standing()
+    }
+
+    fn hear_device(&mut self, now: Instant) {
+        let Some(on) = &mut self.footing else {
+            return;
+        };
+        let mut gone = false;
+        while let Some((name, change)) = on.fabric.change() {
+            match change {
+                _ if !is_of(&name, &self.facts) => {}
+                LinkChange::Up => on.up = true,
+                LinkChange::Down => on.up = false,
+                LinkChange::Gone => gone = true,
+                // Addresses are the operating system's; the rest is InfiniBand's.
+                LinkChange::Gids
+                | LinkChange::Lid
+                | LinkChange::SubnetManager
+                | LinkChange::Reregister
+                | LinkChange::PKeys => {}
+            }
+        }
+        if gone || on.pair.is_gone() {
+            self.fall(now);
+        }
+    }
+
+    /// Drops a queue pair that is gone. What was joined to send alone is joined again by whoever sends.
+    fn fall(&mut self, now: Instant) {
+        self.footing = None;
+        self.again = Some(now);
+        let counts = &mut self.counts;
+        self.groups.retain(|_, group| {
+            counts.dropped += group.waiting.len() as u64;
+            group.waiting.clear();
+            group.state = State::Resting { until: now };
+            group.wanted
+        });
+    }
+
+    fn stand_again(&mut self, now: Instant) {
+        if self.again.is_none_or(|due| now < due) {
+            return;
+        }
+        self.again = Some(now + AGAIN);
+        let Ok(footing) = (self.reopen)() else {
+            return;
+        };
+        self.facts = footing.pair.facts().clone();
+        self.footing = Some(footing);
+        self.again = None;
+        let all: Vec<IpAddr> = self.groups.keys().copied().collect();
+        for address in all {
+            self.enter(address, now);
         }
     }
 
@@ -226,20 +360,23 @@ impl Ethernet {
         if !group.wanted && now.saturating_duration_since(group.used) >= IDLE {
             return self.leave(address);
         }
-        group.state = State::Joining;
-        let membership = group.membership;
-        if let Err(failure) = self.pair.join(address, membership) {
-            self.failed(address, &failure, now);
+        if let State::Joining { .. } = group.state {
+            // What the manager may still say of it comes too late.
+            let _ = self.forget(address);
+            let failure = FailureKind::NotJoined.because("the manager does not answer");
+            return self.failed(address, &failure, now);
         }
+        self.enter(address, now);
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.groups.values().filter_map(Group::next).min()
+        let groups = self.groups.values().filter_map(Group::next);
+        self.again.or_else(|| groups.min())
     }
 
     /// The next frame that came.
     pub(crate) fn receive(&mut self) -> Option<Arrival> {
-        self.pair.receive(&mut self.frame)
+        self.footing.as_mut()?.pair.receive(&mut self.frame)
     }
 
     /// Its octets.
@@ -260,9 +397,17 @@ impl Group {
     /// When something is to be done about it.
     fn next(&self) -> Option<Instant> {
         match self.state {
-            State::Resting { until } => Some(until),
+            State::Joining { until } | State::Resting { until } => Some(until),
             State::Joined(_) if !self.wanted => Some(self.used + IDLE),
-            State::Joined(_) | State::Joining => None,
+            State::Joined(_) => None,
         }
     }
 }
+
+/// What was told of a link concerns the one that a queue pair is on.
+fn is_of(name: &LinkName, pair: &PairFacts) -> bool {
+    name.device == pair.device && (name.number == 0 || name.number == pair.link)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! A played manager and device; the queue pair is one of the memory fabric.
+
+use super::*;
+use rpcrdma_fabric::datagram::{
+    DatagramCounts, DatagramFabric, Datagrams, Group as Multicast, GroupLimits, PairWanted, Unsent,
+};
+use rpcrdma_memory::{MemoryDatagrams, MemoryFabric};
+use std::sync::{Arc, Mutex};
+
+const WANTED: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(239, 1, 1, 1));
+const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(239, 1, 1, 2));
+
+/// What the manager was told, what it is to say, and what the device does.
+#[derive(Default)]
+struct Manager {
+    told: Vec<(&'static str, IpAddr)>,
+    says: VecDeque<(IpAddr, Standing)>,
+    changes: VecDeque<(LinkName, LinkChange)>,
+    /// Devices that there were.
+    opened: usize,
+    /// There is no device.
+    absent: bool,
+}
+
+type Shared = Arc<Mutex<Manager>>;
+
+struct Played {
+    manager: Shared,
+    pair: MemoryDatagrams,
+}
+
+struct Device(Shared);
+
+impl Pairs for Device {
+    fn open(&mut self, _: &PairWanted) -> Result<Box<dyn Datagrams + Send>, Failure> {
+        Err(FailureKind::Unsupported.because("managed pairs alone"))
+    }
+
+    fn limits(&self, _: Option<&str>, _: u8) -> Option<GroupLimits> {
+        None
+    }
+
+    fn change(&mut self) -> Option<(LinkName, LinkChange)> {
+        self.0.lock().unwrap().changes.pop_front()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl Memberships for Played {
+    fn join(&mut self, group: IpAddr, _: Membership) -> Result<(), Failure> {
+        self.manager.lock().unwrap().told.push(("join", group));
+        Ok(())
+    }
+
+    fn leave(&mut self, group: IpAddr) -> Result<(), Failure> {
+        self.manager.lock().unwrap().told.push(("leave", group));
+        Ok(())
+    }
+
+    fn standing(&mut self) -> Option<(IpAddr, Standing)> {
+        self.manager.lock().unwrap().says.pop_front()
+    }
+
+    fn memberships(&self) -> usize {
+        0
+    }
+}
+
+impl Datagrams for Played {
+    fn facts(&self) -> &PairFacts {
+        self.pair.facts()
+    }
+
+    fn attach(&mut self, group: Multicast) -> Result<(), Failure> {
+        self.pair.attach(group)
+    }
+
+    fn detach(&mut self, group: Multicast) -> Result<(), Failure> {
+        self.pair.detach(group)
+    }
+
+    fn attached(&self) -> usize {
+        self.pair.attached()
+    }
+
+    fn send(&mut self, octets: &[u8], to: &AddressVector) -> Result<(), Unsent> {
+        self.pair.send(octets, to)
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Arrival> {
+        self.pair.receive(into)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.pair.descriptor()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.pair.is_gone()
+    }
+
+    fn counts(&self) -> DatagramCounts {
+        self.pair.counts()
+    }
+}
+
+/// A link and its manager.
+struct Bench {
+    ethernet: Ethernet,
+    manager: Shared,
+    now: Instant,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let manager = Shared::default();
+        let of = Arc::clone(&manager);
+        // The queue pair lives as long as its node.
+        let mut node = MemoryFabric::new();
+        let reopen = move || {
+            if of.lock().unwrap().absent {
+                return Err("no device".to_owned());
+            }
+            of.lock().unwrap().opened += 1;
+            let wanted = PairWanted {
+                link: 1,
+                p_key: 0xFFFF,
+                ..PairWanted::default()
+            };
+            let pair = node.open_pair(&wanted).map_err(|it| it.to_string())?;
+            Ok(Footing {
+                pair: Box::new(Played {
+                    manager: Arc::clone(&of),
+                    pair,
+                }),
+                fabric: Box::new(Device(Arc::clone(&of))),
+                up: true,
+            })
+        };
+        Self {
+            ethernet: Ethernet::new(Box::new(reopen)).unwrap(),
+            manager,
+            now: Instant::now(),
+        }
+    }
+
+    fn turn(&mut self, after: Duration) {
+        self.now += after;
+        self.ethernet.turn(self.now);
+    }
+
+    /// Something has changed of a link of the device.
+    fn changed(&mut self, number: u8, change: LinkChange) {
+        let device = self.ethernet.facts().device.clone();
+        let name = LinkName { device, number };
+        self.manager
+            .lock()
+            .unwrap()
+            .changes
+            .push_back((name, change));
+        self.turn(Duration::ZERO);
+    }
+
+    /// What the manager was told since.
+    fn told(&self) -> Vec<(&'static str, IpAddr)> {
+        std::mem::take(&mut self.manager.lock().unwrap().told)
+    }
+
+    fn join(&mut self) {
+        self.ethernet.join(WANTED, self.now);
+        self.ethernet.send_group(OTHER, vec![0; 8], self.now);
+        assert_eq!(self.told(), [("join", WANTED), ("join", OTHER)]);
+    }
+
+    fn all_joined(&mut self) {
+        let to = AddressVector::of_group(
+            Multicast {
+                mgid: [0xFF; 16],
+                mlid: 0xC001,
+            },
+            1,
+        );
+        for group in [WANTED, OTHER] {
+            let said = (group, Standing::Joined(to));
+            self.manager.lock().unwrap().says.push_back(said);
+        }
+        self.turn(Duration::ZERO);
+        assert!(self.ethernet.groups().all(|(_, _, joined)| joined));
+    }
+}
+
+#[test]
+fn a_link_is_as_its_port() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.ethernet.trouble(), None);
+    let down = Some("its port is down");
+    for (number, change, trouble) in [
+        (2, LinkChange::Down, None),
+        (1, LinkChange::Down, down),
+        (2, LinkChange::Up, down),
+        (1, LinkChange::Up, None),
+    ] {
+        bench.changed(number, change);
+        assert_eq!(bench.ethernet.trouble(), trouble, "{number}: {change:?}");
+    }
+}
+
+#[test]
+fn a_device_that_was_gone_is_looked_for_and_joins_what_was_wanted() {
+    let mut bench = Bench::new();
+    bench.join();
+    bench.all_joined();
+    bench.manager.lock().unwrap().absent = true;
+    bench.changed(0, LinkChange::Gone);
+    assert_eq!(bench.ethernet.trouble(), Some("its device is gone"));
+    let left: Vec<_> = bench.ethernet.groups().collect();
+    assert_eq!(left, [(WANTED, Membership::Full, false)]);
+    assert_eq!(bench.ethernet.descriptors().count(), 0);
+    assert!(bench.ethernet.receive().is_none());
+    assert_eq!(bench.ethernet.deadline(), Some(bench.now + AGAIN));
+    bench.manager.lock().unwrap().absent = false;
+    bench.turn(AGAIN / 2);
+    assert!(bench.ethernet.trouble().is_some(), "not before its time");
+    bench.turn(AGAIN / 2);
+    assert_eq!(bench.ethernet.trouble(), None);
+    assert_eq!(bench.told(), [("join", WANTED)]);
+    assert_eq!(bench.manager.lock().unwrap().opened, 2);
+}
+
+#[test]
+fn a_group_of_which_nothing_is_said_is_not_joined() {
+    let mut bench = Bench::new();
+    bench.join();
+    assert_eq!(bench.ethernet.deadline(), Some(bench.now + ANSWER));
+    bench.turn(ANSWER - Duration::from_millis(1));
+    assert_eq!(bench.told(), []);
+    bench.turn(Duration::from_millis(1));
+    assert_eq!(bench.told(), [("leave", WANTED), ("leave", OTHER)]);
+    let counts = *bench.ethernet.counts();
+    assert_eq!((counts.failed_joins, counts.dropped), (2, 1));
+    bench.turn(PAUSE.0);
+    assert_eq!(bench.told(), [("join", WANTED), ("join", OTHER)]);
+    bench.all_joined();
+}

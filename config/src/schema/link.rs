@@ -131,14 +131,15 @@ pub(crate) static DATAGRAMS: Key = flag(
     "datagrams",
     true,
     "With `infiniband`: send and receive, by queue pairs of the device. `false`: groups are joined, and no more: to try out a subnet \
-     manager that has no device which verbs know, such as a simulated one.",
+     manager that has no device which verbs know, such as a simulated one. A subnet manager's restart is then noticed after \
+     `verify_s` alone. The same for all links of a device.",
 );
 pub(crate) static VERIFY: Key = integer(
     "verify_s",
     (1, 3_600),
     30,
     "seconds",
-    "How often each membership is looked up: a subnet manager that was restarted has forgotten all, and says nothing.",
+    "How often each membership is looked up: a subnet manager that was restarted may have forgotten all, and need not say so.",
 );
 pub(crate) static CACHE: Key = integer(
     "cache_s",

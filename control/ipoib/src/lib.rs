@@ -16,7 +16,7 @@
 //! in `tests/phases/` and are the documentation of them; `tests/sections/` has a test for each rule, by its section;
 //! `tests/simulation/` runs nodes on a subnet that forgets, moves, loses and delays, from a seed.
 //!
-//! References are to the link and multicast document ("link section 7"), RFC 4391 (encapsulation), RFC 4755 (connected
+//! References are to draft-ietf-ipoib-link-multicast-04 ("link section 7"), RFC 4391 (encapsulation), RFC 4755 (connected
 //! mode) and the InfiniBand Architecture Specification ("IBA 15.2.5.17").
 #![forbid(unsafe_code)]
 

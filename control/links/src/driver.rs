@@ -30,8 +30,10 @@ const REPLY: Duration = Duration::from_secs(10);
 pub(crate) enum News {
     /// See the node's output of this name.
     Node(Output),
-    /// The way to the SA is gone: the port has to be opened again.
+    /// The way to the SA is gone: the port is opened again, each second until it is there.
     Ended(String),
+    /// It is.
+    Back,
 }
 
 /// Makes the way to the SA again: after its device was gone.
@@ -39,6 +41,8 @@ pub(crate) type Reopen = Box<dyn FnMut() -> Result<Box<dyn Subnet + Send>, Strin
 
 /// What does not say takes part in the smaller of the two MTUs that a link can have.
 const MTU: Mtu = Mtu::M2048;
+/// Events of the way to the SA taken in a turn: the rest of control comes to its own.
+const EVENTS: usize = 256;
 /// The way to the SA is tried again after so long, and so on.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -58,6 +62,8 @@ pub(crate) struct Driver {
     reopen: Reopen,
     /// There is no way to the SA; the next attempt.
     ended: Option<Instant>,
+    /// Events of the way to the SA were left for the next turn, which is due at once.
+    more: Option<Instant>,
     /// When queue pairs that were gone were last made anew.
     renewed: Option<Instant>,
 }
@@ -83,6 +89,7 @@ impl Driver {
             unsent: 0,
             reopen,
             ended: None,
+            more: None,
             renewed: None,
         }
     }
@@ -148,8 +155,13 @@ impl Driver {
     /// Takes what came from the SA and the devices, and lets time pass. Frames are taken apart, by [`Driver::receive`].
     pub(crate) fn turn(&mut self, now: Instant, news: &mut impl FnMut(News)) {
         let moment = self.clock.moment(now);
-        self.try_again(now);
-        while let Some(event) = self.subnet.take() {
+        self.try_again(now, news);
+        self.more = Some(now);
+        for _ in 0..EVENTS {
+            let Some(event) = self.subnet.take() else {
+                self.more = None;
+                break;
+            };
             if let Event::Ended(fault) = &event {
                 self.ended = Some(now + AGAIN);
                 news(News::Ended(fault.to_string()));
@@ -206,12 +218,13 @@ impl Driver {
         self.has_gone().then(next)
     }
 
-    fn try_again(&mut self, now: Instant) {
+    fn try_again(&mut self, now: Instant, news: &mut impl FnMut(News)) {
         if self.ended.is_some_and(|due| due <= now) {
             self.ended = Some(now + AGAIN);
             if let Ok(way) = (self.reopen)() {
                 self.subnet = way;
                 self.ended = None;
+                news(News::Back);
             }
         }
     }
@@ -294,8 +307,8 @@ impl Driver {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let node = self.node.wake().and_then(|at| self.clock.instant(at));
-        let all = node.into_iter().chain(self.ended).chain(self.renewal());
-        all.min()
+        let all = node.into_iter().chain(self.ended).chain(self.more);
+        all.chain(self.renewal()).min()
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {

@@ -183,7 +183,8 @@ impl Links {
                 info!("link {}: group {mgid} {what}", self.name_of(port, link));
             }
             News::Node(_) => {}
-            News::Ended(why) => warn!("port {}: {why}", self.port_name(port)),
+            News::Ended(why) => warn!("port {}: gone: {why}", self.port_name(port)),
+            News::Back => info!("port {}: there again", self.port_name(port)),
         }
     }
 

@@ -35,6 +35,7 @@ mod drain;
 mod grants;
 mod inline;
 mod links;
+mod links_families;
 mod placement;
 mod policy;
 mod refused;

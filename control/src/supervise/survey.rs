@@ -3,7 +3,7 @@
 use super::arrive::Doors;
 use super::board::Board;
 use super::cores::Core;
-use super::links;
+use super::links_families;
 use super::refused::Wrongs;
 use super::seated::{Owner, Sessions};
 use crate::export::Export;
@@ -201,7 +201,7 @@ impl Surveyor {
             .tell(lcores.iter().flat_map(|lcore| &lcore.port_rejects));
         let mut families = families(&lcores, self.said.iter().flatten());
         families.push(reloads(&self.reloads));
-        families.extend(links::families(&self.links));
+        families.extend(links_families::of(&self.links));
         let document = Document {
             version: crate::version::VERSION.to_owned(),
             process: std::process::id(),

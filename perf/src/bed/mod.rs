@@ -34,6 +34,8 @@ use std::time::{Duration, Instant};
 
 /// How long anything in the set-up may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same where the caller's thread turns all lcores: what is being waited for is its own work, not anybody's answer.
+const PATIENCE_BY_HAND: Duration = Duration::from_secs(120);
 /// Memory for what is not payload, octets.
 const SLACK_BYTES: u64 = 16 << 20;
 
@@ -369,9 +371,13 @@ impl<F: Fabric> Bed<F> {
         Ok(sum)
     }
 
-    /// Waits until `ready` says so, or for [`PATIENCE`].
+    /// Waits until `ready` says so, or for as long as there is patience.
     fn wait<T>(&mut self, what: &str, mut ready: impl FnMut(&mut Self) -> Option<T>) -> Result<T> {
         let begun = Instant::now();
+        let patience = match self.drive {
+            Drive::Threads(_) => PATIENCE,
+            Drive::ByHand(_) => PATIENCE_BY_HAND,
+        };
         loop {
             self.take_notices();
             if let Some(value) = ready(self) {
@@ -380,8 +386,8 @@ impl<F: Fabric> Bed<F> {
             if let Some(ending) = self.lost {
                 bail!("{what}: a connection was lost: {ending:?}");
             }
-            if begun.elapsed() > PATIENCE {
-                return Err(anyhow!("{what}: nothing after {} s", PATIENCE.as_secs()));
+            if begun.elapsed() > patience {
+                return Err(anyhow!("{what}: nothing after {} s", patience.as_secs()));
             }
             match &mut self.drive {
                 Drive::Threads(_) => std::thread::yield_now(),

@@ -1,6 +1,6 @@
 //! An endpoint's end of its port.
 
-use super::hub::{Packet, Parting};
+use super::hub::{Packet, Parting, QUEUE};
 use super::ports::{EtherPort, Ports};
 use crate::discards::{self, Discards};
 use crate::llp::Error;
@@ -191,12 +191,22 @@ impl Drop for End {
     }
 }
 
-/// Packets of one batch.
-#[derive(Debug, Default)]
+/// Packets of one batch. Its lists are as long as they can become from the start: they change places with the hub's.
+#[derive(Debug)]
 pub(crate) struct Inbox {
     packets: Vec<Packet>,
     spent: Vec<Frame>,
     more: bool,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self {
+            packets: Vec::with_capacity(QUEUE),
+            spent: Vec::with_capacity(QUEUE),
+            more: false,
+        }
+    }
 }
 
 impl Inbox {

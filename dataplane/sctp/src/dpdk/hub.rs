@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Frames that wait for the port, at most.
 const OUTGOING: usize = 1024;
 /// Packets that wait for an endpoint's turn, at most.
-const QUEUE: usize = 1024;
+pub(super) const QUEUE: usize = 1024;
 /// Ports that nobody has a claim to (RFC 6335 section 6).
 const DYNAMIC: Range<u16> = 49_152..65_535;
 

@@ -8,6 +8,7 @@
 mod support;
 
 use rpcrdma_config::allow::Peers;
+use rpcrdma_config::link::{Ipv4, Link, Subnet};
 use rpcrdma_config::plan::{BackendAddress, SourcePort, Upstream};
 use rpcrdma_config::{Plan, load};
 use std::path::{Path, PathBuf};
@@ -107,7 +108,10 @@ fn no_example_is_left_out() {
     let run_below = [
         "embedded.toml",
         "every-key.toml",
+        "ipoib-back.toml",
+        "ipoib-front.toml",
         "iwarp-sctp-back.toml",
+        "iwarp-sctp-dpdk.toml",
         "iwarp-sctp-front.toml",
         "minimal.toml",
         "nfs-server.toml",
@@ -235,6 +239,19 @@ fn verbs_front_lets_no_stranger_in() {
     appliance.end();
 }
 
+/// An example with a front, before that server, which lets everybody here in.
+fn front_before(server: &Server, example: &str) -> Plan {
+    let mut plan = load(&path(example), &machine()).expect("an example");
+    let front = &mut plan.fronts[0];
+    front.allow = Peers::local();
+    let BackendAddress::Tcp { port, .. } = &mut front.backends[0].address else {
+        panic!("a server elsewhere");
+    };
+    *port = server.address().port();
+    front.backends[0].source_port = SourcePort::Any;
+    plan
+}
+
 /// The back of one example leads to the front of another, in one appliance.
 fn back_to_front(back: &str, front: &str, port: u16, version: u32) {
     let server = Server::new();
@@ -243,15 +260,8 @@ fn back_to_front(back: &str, front: &str, port: u16, version: u32) {
         host: "127.0.0.1".to_owned(),
         port,
     };
-    let mut front = load(&path(front), &machine()).expect("an example");
-    front.fronts[0].listen = format!("127.0.0.1:{port}");
-    front.fronts[0].allow = Peers::local();
-    let BackendAddress::Tcp { port: backend, .. } = &mut front.fronts[0].backends[0].address else {
-        panic!("a server elsewhere");
-    };
-    *backend = server.address().port();
-    front.fronts[0].backends[0].source_port = SourcePort::Any;
-    plan.fronts = front.fronts;
+    plan.fronts = front_before(&server, front).fronts;
+    plan.fronts[0].listen = format!("127.0.0.1:{port}");
     plan.reckon();
     let appliance = Appliance::of(plan);
     let mut client = Stream::to(appliance.back());
@@ -270,6 +280,61 @@ fn verbs_back() {
 #[test]
 fn iwarp_sctp_back_and_front() {
     back_to_front("iwarp-sctp-back.toml", "iwarp-sctp-front.toml", 9899, 2);
+}
+
+/// The same link within this process, in place of an InfiniBand device's.
+fn in_memory(name: &str, mut link: Link) -> Link {
+    link.name = name.to_owned();
+    link.subnet = Subnet::Memory;
+    link.device = None;
+    link
+}
+
+/// The back asks the group of the other example, and goes where the front there says it is.
+#[test]
+fn ipoib_back_finds_ipoib_front() {
+    let server = Server::new();
+    let mut plan = plan("ipoib-back.toml", &server, Path::new(""));
+    let front = front_before(&server, "ipoib-front.toml");
+    let mut asking = in_memory("asking", plan.links[0].clone());
+    asking.ipv4 = Ipv4::Is("10.6.0.9/24".parse().expect("an address"));
+    let answering = in_memory("answering", front.links[0].clone());
+    plan.links = vec![answering, asking];
+    let Upstream::Discover(discover) = &mut plan.backs[0].upstream else {
+        panic!("an upstream to discover");
+    };
+    discover.link = "asking".to_owned();
+    plan.fronts = front.fronts;
+    plan.reckon();
+    let appliance = Appliance::of(plan);
+    let found = appliance.until("somebody answers", |state| {
+        let sought = state.0.links.iter().find_map(|link| link.sought.first())?;
+        sought.known.first().cloned()
+    });
+    assert_eq!(found, "10.5.0.5:20049");
+    let mut client = Stream::to(appliance.back());
+    let _backend = is_passed_on(&mut client, &server, NFS);
+    assert_eq!(versions(&appliance), [Some(2); 2]);
+    client.close();
+    appliance.end();
+}
+
+/// What goes by ports of DPDK otherwise.
+#[test]
+fn iwarp_sctp_dpdk() {
+    let server = Server::new();
+    let plan = front_before(&server, "iwarp-sctp-dpdk.toml");
+    let listen = plan.fronts[0].listen.clone();
+    let appliance = Appliance::of(plan);
+    let mut peer = Peer::new(&appliance);
+    peer.connect(&listen);
+    peer.send(&head(Two, XID).with(&nfs_null(XID)));
+    let mut backend = server.accept();
+    assert_eq!(backend.record(), Some(nfs_null(XID)));
+    backend.send(&success(XID));
+    assert!(!peer.answer().is_empty());
+    peer.leave();
+    appliance.end();
 }
 
 /// A client whose Call is with a server when the drain begins gets its answer before the end.

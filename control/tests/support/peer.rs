@@ -80,8 +80,13 @@ impl Peer {
         let connection = self.fabric.resolve(address).expect("an address");
         until("the way there", || match self.fabric.poll()? {
             Event::Resolved { connection: it } if it == connection => Some(()),
-            // The end of the connection before this one.
+            // What became of the connection before this one.
             Event::Disconnected { .. } => None,
+            Event::Established { connection: it, .. } | Event::Rejected { connection: it, .. }
+                if it != connection =>
+            {
+                None
+            }
             event => panic!("no way there: {event:?}"),
         });
         self.adopt(connection, receives);

@@ -86,6 +86,7 @@ fn exchange<S: Llp, C: Llp>(pair: &mut Pair<S, C>, ours: AssociationId, theirs: 
         assert_eq!(arrived, sent);
     }
     let dry = Told::Dry(ours);
+    pair.client.llp.await_dry(ours);
     pair.until(|pair| pair.client.told.contains(&dry));
     let long = longest + 4;
     let refused = pair.client.llp.send(ours, 0, 16, long.max(65_477), |_| {});

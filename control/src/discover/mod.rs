@@ -24,8 +24,6 @@ use tracing::{debug, info};
 
 /// Queries go out from this port on, one for each back (the dynamic ports of RFC 6335).
 const FIRST_PORT: u16 = 49_152;
-/// How often the links are looked at for the status document.
-const LOOK: Duration = Duration::from_millis(250);
 /// Leaving all groups may take so long.
 const CLOSE_WITHIN: Duration = Duration::from_secs(6);
 
@@ -36,7 +34,6 @@ pub(crate) struct Discovery {
     answerers: Vec<Answering>,
     sought: Vec<Sought>,
     random: StdRng,
-    looked: Option<Instant>,
     closing: Option<Instant>,
 }
 
@@ -82,7 +79,6 @@ impl Discovery {
             answerers: answerers.collect(),
             sought: sought(plan),
             random: rand::make_rng(),
-            looked: None,
             closing: None,
         }))
     }

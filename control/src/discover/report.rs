@@ -1,25 +1,20 @@
 //! Links and discovery as `rpcrdmad status` and metrics have them.
 
-use super::{Discovery, LOOK, Sought};
+use super::{Discovery, Sought};
 use crate::status::document;
 use rpcrdma_discovery::answer::AnswerCounts;
 use rpcrdma_links::{GroupReport, IpReport, LinkReport};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 impl Discovery {
-    /// The links as they are, if it is time to look at them again.
-    pub(crate) fn look(&mut self, now: Instant) -> Option<Vec<document::Link>> {
-        let due = self.looked.is_none_or(|looked| now >= looked + LOOK);
-        due.then(|| {
-            self.looked = Some(now);
-            let links = self.links.status().into_iter().zip(&self.answerers);
-            let links = links.enumerate().map(|(place, (link, answering))| {
-                let sought = self.sought.iter().filter(|it| it.link == place);
-                report(link, answering.answerer.counts(), sought)
-            });
-            links.collect()
-        })
+    /// The links as they are. Not for every turn: it goes through all groups.
+    pub(crate) fn look(&self) -> Vec<document::Link> {
+        let links = self.links.status().into_iter().zip(&self.answerers);
+        let links = links.enumerate().map(|(place, (link, answering))| {
+            let sought = self.sought.iter().filter(|it| it.link == place);
+            report(link, answering.answerer.counts(), sought)
+        });
+        links.collect()
     }
 }
 

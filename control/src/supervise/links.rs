@@ -14,8 +14,8 @@ impl<F: Fabric> Supervisor<F> {
             return;
         };
         discovery.turn(now);
-        if let Some(links) = discovery.look(now) {
-            self.surveyor.links_are(links);
+        if self.surveyor.is_about_to_post() {
+            self.surveyor.links_are(discovery.look());
         }
     }
 

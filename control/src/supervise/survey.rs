@@ -110,7 +110,12 @@ impl Surveyor {
         self.reloads = reloads;
     }
 
-    /// The links, as they were looked at last.
+    /// The next turn posts what it knows.
+    pub(super) fn is_about_to_post(&self) -> bool {
+        self.owing && self.said.iter().all(Option::is_some)
+    }
+
+    /// The links, as they are to be posted.
     pub(super) fn links_are(&mut self, links: Vec<Link>) {
         self.links = links;
     }

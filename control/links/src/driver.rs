@@ -455,6 +455,21 @@ mod tests {
     }
 
     #[test]
+    fn a_storm_is_taken_in_portions() {
+        let facts = Played::new(PortState::Active, VecDeque::new()).facts;
+        let event = || Event::Facts(Box::new(facts.clone()));
+        let way = Played::new(PortState::Active, (0..EVENTS).map(|_| event()).collect());
+        let now = Instant::now();
+        let node = Node::new(Settings::default(), 1);
+        let reopen = Box::new(|| Err(String::new()));
+        let mut driver = Driver::new(node, Clock::starting(now), way, None, (None, 1), reopen);
+        driver.turn(now, &mut |_| {});
+        assert_eq!(driver.deadline(), Some(now), "one is left");
+        driver.turn(now, &mut |_| {});
+        assert_eq!(driver.more, None);
+    }
+
+    #[test]
     fn a_port_that_was_gone_is_opened_again() {
         let ended = Event::Ended(Fault {
             call: "umad_recv",

@@ -4,11 +4,8 @@
 //! server gave: it is looked for here first (RFC 2131 section 2.2, RFC 5227).
 
 use rpcrdma_fabric::datagram::Arrival;
-use rpcrdma_ipoib::packet::{Advertisement, Arp, HardwareAddress, Operation, Packet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// All nodes of a link (RFC 4291 section 2.7.1).
-const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
+use rpcrdma_ipoib::packet::{Arp, HardwareAddress, Operation, Packet};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,31 +79,6 @@ impl Host {
     }
 }
 
-/// The frame that tells all nodes that we have an address.
-pub(crate) fn announcement(address: IpAddr, own: HardwareAddress) -> Vec<u8> {
-    match address {
-        IpAddr::V4(v4) => request(own, v4, v4).frame(),
-        IpAddr::V6(v6) => Advertisement {
-            source: v6,
-            destination: ALL_NODES,
-            target: v6,
-            hardware: Some(own),
-            router: false,
-            solicited: false,
-            overrides: true,
-        }
-        .frame(),
-    }
-}
-
-/// The address to which such frames go.
-pub(crate) const fn everybody(family_of: IpAddr) -> IpAddr {
-    match family_of {
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::BROADCAST),
-        IpAddr::V6(_) => IpAddr::V6(ALL_NODES),
-    }
-}
-
 const fn request(sender: HardwareAddress, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Arp {
     Arp {
         operation: Operation::Request,
@@ -173,23 +145,5 @@ mod tests {
             assert_eq!(host.takes(to.parse().unwrap(), &arrival), ours, "{to}");
         }
         assert_eq!((host.counts.datagrams, host.counts.others), (3, 2));
-    }
-
-    #[test]
-    fn announcements_say_whose_an_address_is() {
-        let frame = announcement(OWN.into(), at(17));
-        let Ok(Packet::Arp(arp)) = Packet::parse(&frame) else {
-            panic!("no ARP");
-        };
-        assert_eq!(
-            (arp.sender, arp.sender_ip, arp.target_ip),
-            (at(17), OWN, OWN)
-        );
-        let v6: Ipv6Addr = "fe80::1".parse().unwrap();
-        let frame = announcement(v6.into(), at(17));
-        let Ok(Packet::Advertisement(told)) = Packet::parse(&frame) else {
-            panic!("no advertisement");
-        };
-        assert_eq!((told.target, told.hardware), (v6, Some(at(17))));
     }
 }

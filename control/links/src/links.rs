@@ -3,7 +3,6 @@
 use crate::clock::Clock;
 use crate::driver::{Driver, News};
 use crate::ethernet::Ethernet;
-use crate::host::{announcement, everybody};
 use crate::lease;
 use crate::link::{IpOf, Link, family_of};
 use crate::words;
@@ -278,18 +277,15 @@ impl Links {
             return;
         };
         let mut set = Ok(());
-        driver.tell(
-            |node, at| set = node.set_address(at, id, Some(address)),
-            now,
-        );
+        let tell = |node: &mut Node, at| {
+            set = node.set_address(at, id, Some(address));
+            node.announce_address(at, id);
+        };
+        driver.tell(tell, now);
         if let Err(why) = set {
             warn!("link {name}: address {address}: {}", words::refusal(why));
         }
-        let frame = driver.hardware(id).map(|own| announcement(address, own));
         self.work(self.links[link].port, now);
-        if let Some(frame) = frame {
-            self.send_to(link, half, everybody(address), frame, now);
-        }
     }
 
     pub(crate) fn uses_none(&mut self, link: usize, half: usize, now: Instant) {

@@ -260,3 +260,27 @@ fn ethernet(plan: &Plan) -> Result<Ethernet, String> {
         })
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpcrdma_config::{Machine, parse};
+
+    #[test]
+    fn section_11_what_the_device_can_hold_is_warned_of() {
+        let machine = Machine {
+            cores: vec![0],
+            status_socket: "/run/s".into(),
+        };
+        let file = "[[link]]\nname = 'a'\n[[service]]\nname = 's'\nlisten = 's'\n";
+        let plan = parse("", file, &machine).expect("a plan");
+        let links = Links::start(&plan.links, Instant::now()).expect("links");
+        let [Ground::Node(driver)] = &links.ports[..] else {
+            panic!("one node");
+        };
+        let status = driver.node().status();
+        // As the memory fabric's link says of itself.
+        assert_eq!(status.attached_groups.1, Some(8192));
+        assert_eq!(status.attachments.1, Some(65_536));
+    }
+}

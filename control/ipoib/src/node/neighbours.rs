@@ -65,6 +65,15 @@ impl Node {
         Ok(())
     }
 
+    /// Says to all nodes of a link where its address is; nothing while it has none.
+    pub fn announce_address(&mut self, now: Moment, id: LinkId) {
+        if let Some(neighbours) = self.neighbours_mut(id) {
+            neighbours.announce();
+        }
+        self.obey_neighbours(now, id);
+        self.settle(now);
+    }
+
     /// The link-local address of IPv6 that the port's GUID makes (RFC 4391 section 8); `None` before the port is known.
     #[must_use]
     pub fn link_local(&self) -> Option<IpAddr> {

@@ -139,6 +139,21 @@ fn another_host_with_this_ones_address() {
 }
 
 #[test]
+fn rfc5227_2_3_an_address_is_announced_to_all() {
+    let mut bed = pair();
+    address(&mut bed, 1, ip(ONE));
+    let conflicts = |bed: &mut Bed| {
+        let told = bed.seats[0].troubles().into_iter();
+        told.filter(|it| matches!(it, Trouble::Conflict { .. }))
+            .count()
+    };
+    assert_eq!(conflicts(&mut bed), 0, "nobody was told yet");
+    bed.seats[1].node.announce_address(bed.now, LINK);
+    bed.run();
+    assert_eq!(conflicts(&mut bed), 1);
+}
+
+#[test]
 fn addresses_of_no_host() {
     let mut bed = Bed::new();
     let at = bed.up(spec(SIX));

@@ -24,6 +24,17 @@ struct Entry {
     turn: u64,
 }
 
+/// What is known of a neighbour that something is to be sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It is here.
+    At(Mac),
+    /// It is being asked for.
+    Asked,
+    /// Nothing: it has to be asked for now. Another one may have had to give way to it.
+    Unheard { forgotten: Option<IpAddr> },
+}
+
 /// The neighbours.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -42,18 +53,15 @@ impl Cache {
         }
     }
 
-    /// Where to send what goes to a neighbour. Where that is not known, whether it has to be
-    /// asked for now.
-    pub(crate) fn find(&mut self, ip: IpAddr, now: Instant) -> Result<Mac, bool> {
+    /// Where to send what goes to a neighbour, which is kept in mind from now on.
+    pub(crate) fn find(&mut self, ip: IpAddr, now: Instant) -> Known {
         self.turns += 1;
         if let Some(entry) = self.entries.get_mut(&ip) {
             entry.used = true;
             entry.turn = self.turns;
-            return entry.neighbour.mac().ok_or(false);
+            return entry.neighbour.mac().map_or(Known::Asked, Known::At);
         }
-        if self.entries.len() == MOST {
-            self.make_room();
-        }
+        let forgotten = self.make_room();
         let neighbour = Neighbour::Asked(1);
         let due = now + neighbour.patience();
         let entry = Entry {
@@ -64,7 +72,7 @@ impl Cache {
         };
         self.entries.insert(ip, entry);
         self.note(due);
-        Err(true)
+        Known::Unheard { forgotten }
     }
 
     /// Where to send what goes to a neighbour, as far as that is known.
@@ -127,12 +135,15 @@ impl Cache {
         self.next_due = Some(self.next_due.map_or(due, |other| other.min(due)));
     }
 
-    fn make_room(&mut self) {
-        let worth = |(_, entry): &(&IpAddr, &Entry)| (entry.neighbour.mac().is_some(), entry.turn);
-        let least = self.entries.iter().min_by_key(worth).map(|(&ip, _)| ip);
-        if let Some(ip) = least {
-            self.entries.remove(&ip);
+    /// Sees to it that one more has room; who had to give way.
+    fn make_room(&mut self) -> Option<IpAddr> {
+        if self.entries.len() < MOST {
+            return None;
         }
+        let worth = |(_, entry): &(&IpAddr, &Entry)| (entry.neighbour.mac().is_some(), entry.turn);
+        let least = self.entries.iter().min_by_key(worth).map(|(&ip, _)| ip)?;
+        self.entries.remove(&least);
+        Some(least)
     }
 }
 
@@ -144,6 +155,7 @@ mod tests {
     use std::time::Duration;
 
     const MAC: Mac = Mac([2, 0, 0, 0, 0, 9]);
+    const UNHEARD: Known = Known::Unheard { forgotten: None };
 
     fn ip(number: u32) -> IpAddr {
         Ipv4Addr::from(0x0a00_0000 + number).into()
@@ -156,8 +168,8 @@ mod tests {
     #[test]
     fn who_does_not_answer_is_asked_for_a_few_times_and_forgotten() {
         let (mut cache, mut now) = (Cache::new(), Instant::now());
-        assert_eq!(cache.find(ip(1), now), Err(true));
-        assert_eq!(cache.find(ip(1), now), Err(false), "asked for already");
+        assert_eq!(cache.find(ip(1), now), UNHEARD);
+        assert_eq!(cache.find(ip(1), now), Known::Asked);
         assert_eq!(due(&mut cache, now), []);
         for _ in 1..TRIES {
             now += RETRY;
@@ -178,13 +190,13 @@ mod tests {
             let _ = cache.find(ip(number), now);
             assert_eq!(cache.hear(ip(number), Event::Told(MAC), now), None);
         }
-        assert_eq!(cache.find(ip(1), now), Ok(MAC));
+        assert_eq!(cache.find(ip(1), now), Known::At(MAC));
         assert_eq!(due(&mut cache, now + RETRY), []);
         now += BELIEVED;
         let mut found = due(&mut cache, now);
         found.sort_by_key(|(ip, _)| *ip);
         assert_eq!(found, [(ip(1), Some(Question::Itself(MAC))), (ip(2), None)]);
-        assert_eq!(cache.find(ip(1), now), Ok(MAC), "it may still be there");
+        assert_eq!(cache.find(ip(1), now), Known::At(MAC), "it may be there");
         assert!(!cache.has(ip(2)));
     }
 
@@ -204,9 +216,13 @@ mod tests {
             let _ = cache.find(ip(number), now);
             cache.hear(ip(number), Event::Told(MAC), now);
         }
-        for number in 0..10_000 {
+        for number in 0..10_000_u32 {
             let later = now + Duration::from_micros(number.into());
-            assert_eq!(cache.find(ip(known + number), later), Err(true));
+            let kept = u32::try_from(MOST).expect("few") - known;
+            // Of those who never answered, the one sent to longest ago.
+            let forgotten = number.checked_sub(kept).map(|first| ip(known + first));
+            let found = cache.find(ip(known + number), later);
+            assert_eq!(found, Known::Unheard { forgotten });
         }
         assert_eq!(cache.entries.len(), MOST);
         assert!((0..known).all(|number| cache.peek(ip(number)) == Some(MAC)));

@@ -1,7 +1,7 @@
 //! The link: what comes is told apart, what goes finds its way.
 
 use crate::arrive::{self, Arrival, Found};
-use crate::cache::Cache;
+use crate::cache::{Cache, Known};
 use crate::depart;
 use crate::neighbour::{Event, Question};
 use crate::refused::Counts;
@@ -169,9 +169,14 @@ impl<T> Link<T> {
             return Dispatch::Kept;
         };
         match self.cache.find(hop, now) {
-            Ok(mac) => return Dispatch::Go(Way { mac, to }, packet),
-            Err(true) => self.ask(hop, Question::Everybody),
-            Err(false) => {}
+            Known::At(mac) => return Dispatch::Go(Way { mac, to }, packet),
+            Known::Unheard { forgotten } => {
+                if let Some(forgotten) = forgotten {
+                    self.give_up(forgotten);
+                }
+                self.ask(hop, Question::Everybody);
+            }
+            Known::Asked => {}
         }
         self.keep(Waiting { hop, to, packet });
         Dispatch::Kept
@@ -222,7 +227,7 @@ impl<T> Link<T> {
         Some(request)
     }
 
-    /// Nobody answers: what waited for that is dropped.
+    /// Nobody answers, or nobody is asked for any more: what waited for that is dropped.
     fn give_up(&mut self, hop: IpAddr) {
         let before = self.waiting.len();
         self.waiting.retain(|it| it.hop != hop);

@@ -80,7 +80,8 @@ pub struct Counts {
     pub requests: u64,
     /// Packets dropped: no way to their destination is known.
     pub no_way: u64,
-    /// Packets dropped: their neighbour does not answer, or too many waited for it.
+    /// Packets dropped: their neighbour does not answer or had to give way to others, or too many
+    /// waited for it.
     pub unanswered: u64,
 }
 

@@ -219,6 +219,35 @@ fn nobody_waits_for_ever_nor_without_bounds() {
     assert!(link.counts().unanswered >= 100 + 180);
 }
 
+/// One that had to give way to another is asked for no more, and what waited for it is given up
+/// at once.
+#[test]
+fn nothing_waits_for_one_that_gave_way() {
+    let (mut here, now) = (link(HERE6), Instant::now());
+    let neighbour =
+        |number: u32| SocketAddr::new(bodies::ip(&format!("2001:db8::f:{number:x}")), 1);
+    assert_eq!(here.dispatch(neighbour(0), 0, now), Dispatch::Kept);
+    assert!(
+        here.request(now).is_some(),
+        "asked for, and does not answer"
+    );
+    for number in 1..=255 {
+        let to = neighbour(number);
+        assert_eq!(here.dispatch(to, number, now), Dispatch::Kept);
+        let question = here.request(now).expect("a question");
+        let answer = answer(
+            &mut bodies::link_as(to.ip(), bodies::THERE_MAC),
+            question.as_ref(),
+        );
+        here.take(answer.as_ref(), now);
+        assert!(here.release().is_some_and(|(_, packet)| packet == number));
+        assert_eq!(here.release(), None);
+    }
+    assert_eq!(here.counts().unanswered, 0, "all have room");
+    assert_eq!(here.dispatch(neighbour(256), 256, now), Dispatch::Kept);
+    assert_eq!(here.counts().unanswered, 1);
+}
+
 /// What has no way is dropped, and what is for the station itself finds it.
 #[test]
 fn ways_without_a_neighbour() {

@@ -1,6 +1,7 @@
 /* Ports of Ethernet, one queue each way, and the buffers of their frames. */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,18 +48,16 @@ uint64_t shim_pool_bytes(uint16_t mtu, uint32_t mbufs)
     return (uint64_t)mbufs * rte_mempool_calc_obj_size(each, 0, &sizes);
 }
 
-/* A port that was closed has left its pool behind. */
-static struct rte_mempool *pool_of(uint16_t number, uint16_t mtu, uint32_t mbufs, int socket)
+/* A port that was closed has left its pool behind: its name finds it. */
+static struct rte_mempool *pool_of(const char *name, uint16_t mtu, uint32_t mbufs, int socket)
 {
     struct rte_mempool *found;
-    char name[RTE_MEMZONE_NAMESIZE];
     uint32_t room = room_of(mtu);
 
     if (room > UINT16_MAX) {
         rte_errno = ERANGE;
         return NULL;
     }
-    snprintf(name, sizeof(name), "rpcrdmad-%u-%u", number, mtu);
     found = rte_mempool_lookup(name);
     if (found != NULL)
         return found;
@@ -68,16 +67,19 @@ static struct rte_mempool *pool_of(uint16_t number, uint16_t mtu, uint32_t mbufs
 static int configure(uint16_t number, const struct rte_eth_dev_info *info, uint16_t mtu)
 {
     struct rte_eth_conf wanted;
-    uint16_t is;
-    int status;
 
     memset(&wanted, 0, sizeof(wanted));
     wanted.rxmode.mtu = mtu;
     wanted.rxmode.offloads = info->rx_offload_capa & SUMS_IN;
     wanted.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
-    status = rte_eth_dev_configure(number, 1, 1, &wanted);
-    if (status != 0)
-        return status;
+    return rte_eth_dev_configure(number, 1, 1, &wanted);
+}
+
+static int have_mtu(uint16_t number, uint16_t mtu)
+{
+    uint16_t is;
+    int status;
+
     if (rte_eth_dev_get_mtu(number, &is) == 0 && is == mtu)
         return 0;
     status = rte_eth_dev_set_mtu(number, mtu);
@@ -105,53 +107,79 @@ static int hear_groups(uint16_t number)
     return status == -ENOTSUP ? 0 : status;
 }
 
+/* Takes a port that was configured to where it runs. `call` says which step failed. */
+static int start(uint16_t number, uint16_t mtu, struct rte_mempool *pool, struct shim_port *port)
+{
+    struct rte_ether_addr mac;
+    int status;
+
+    port->call = "rte_eth_dev_set_mtu";
+    status = have_mtu(number, mtu);
+    if (status != 0)
+        return status;
+    port->call = "rte_eth_rx_queue_setup";
+    status = queues(number, port->socket, pool);
+    if (status != 0)
+        return status;
+    port->call = "rte_eth_dev_start";
+    status = rte_eth_dev_start(number);
+    if (status != 0)
+        return status;
+    port->call = "rte_eth_allmulticast_enable";
+    status = hear_groups(number);
+    if (status != 0)
+        return status;
+    port->call = "rte_eth_macaddr_get";
+    status = rte_eth_macaddr_get(number, &mac);
+    if (status == 0)
+        memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
+    return status;
+}
+
 int shim_port_open(const char *name, uint16_t mtu, uint32_t mbufs, struct shim_port *port)
 {
     struct rte_eth_dev_info info;
-    struct rte_ether_addr mac;
     struct rte_mempool *pool;
-    uint16_t number;
-    int socket, status;
+    char pool_name[RTE_MEMZONE_NAMESIZE];
+    bool had_pool;
+    int status;
 
     port->call = "rte_eth_dev_get_port_by_name";
-    if (rte_eth_dev_get_port_by_name(name, &number) != 0)
+    if (rte_eth_dev_get_port_by_name(name, &port->number) != 0)
         return -ENODEV;
     port->call = "rte_eth_dev_info_get";
-    status = rte_eth_dev_info_get(number, &info);
+    status = rte_eth_dev_info_get(port->number, &info);
     if (status != 0)
         return status;
     if (info.max_mtu != 0 && mtu > info.max_mtu)
         return -ERANGE;
-    socket = rte_eth_dev_socket_id(number);
+    port->socket = rte_eth_dev_socket_id(port->number);
     port->call = "rte_pktmbuf_pool_create";
-    pool = pool_of(number, mtu, mbufs, socket);
+    snprintf(pool_name, sizeof(pool_name), "rpcrdmad-%u-%u", port->number, mtu);
+    had_pool = rte_mempool_lookup(pool_name) != NULL;
+    pool = pool_of(pool_name, mtu, mbufs, port->socket);
     if (pool == NULL)
         return rte_errno > 0 ? -rte_errno : -ENOMEM;
     port->call = "rte_eth_dev_configure";
-    status = configure(number, &info, mtu);
+    status = configure(port->number, &info, mtu);
     if (status == 0) {
-        port->call = "rte_eth_rx_queue_setup";
-        status = queues(number, socket, pool);
+        status = start(port->number, mtu, pool, port);
+        /* Where it cannot even be closed, its device may still know the pool. */
+        if (status != 0 && shim_port_close(port->number) != 0)
+            return status;
     }
-    if (status == 0) {
-        port->call = "rte_eth_dev_start";
-        status = rte_eth_dev_start(number);
-    }
-    if (status == 0)
-        status = hear_groups(number);
-    if (status == 0)
-        status = rte_eth_macaddr_get(number, &mac);
-    if (status != 0)
+    if (status != 0) {
+        if (!had_pool)
+            rte_mempool_free(pool);
         return status;
+    }
     port->pool = pool;
-    port->number = number;
-    memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
-    port->socket = socket;
     port->mbufs = pool->size;
     snprintf(port->driver, sizeof(port->driver), "%s", info.driver_name);
     return 0;
 }
 
+/* A port that never started counts as stopped. */
 int shim_port_close(uint16_t number)
 {
     int status = rte_eth_dev_stop(number);

@@ -115,7 +115,8 @@ uint32_t shim_port_count(void);
 uint64_t shim_pool_bytes(uint16_t mtu, uint32_t mbufs);
 
 /* Sets up one queue each way, and a pool of `mbufs` buffers, each with room for a frame of that MTU; starts the port.
- * -ENODEV: there is no port of this name. -ERANGE: its MTU cannot be so great. */
+ * -ENODEV: there is no port of this name. -ERANGE: its MTU cannot be so great. -EBUSY: it is open already, and stays so.
+ * One that was configured and then failed is closed for good, and its pool given back. */
 int shim_port_open(const char *name, uint16_t mtu, uint32_t mbufs, struct shim_port *port);
 
 /* Stops it for good. Its frames stay good. */

@@ -164,7 +164,7 @@ impl Eal {
     ///
     /// # Errors
     ///
-    /// There is none, it is open already, or its driver refuses.
+    /// There is none, it is open already, or its driver refuses; the last is closed then.
     pub fn port(&'static self, name: &str, mtu: u16, frames: u32) -> Result<Port, Fault> {
         // Held for good: frames may be anywhere, and their memory is EAL's.
         self.hold("rte_eth_dev_configure")?;

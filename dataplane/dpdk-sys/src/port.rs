@@ -47,7 +47,8 @@ pub fn pool_bytes(mtu: u16, frames: u32) -> u64 {
 
 impl Port {
     /// Opens the port of that name, with a pool of `frames` buffers, each with room for a frame
-    /// of that MTU (octets of an IP packet), and starts it.
+    /// of that MTU (octets of an IP packet), and starts it. One that cannot be started is closed,
+    /// for good, and leaves nothing behind.
     pub(crate) fn open(name: &str, mtu: u16, frames: u32) -> Result<Port, Fault> {
         const FIND: &str = "rte_eth_dev_get_port_by_name";
         let Ok(text) = CString::new(name) else {

@@ -1,9 +1,14 @@
-//! A port whose cable leads back to itself (net_ring). There is one EAL per process: one test.
+//! A port whose cable leads back to itself (net_ring), and some that never start (net_null). There is one EAL
+//! per process: one test.
 
 use dpdk_sys::{BURST, Eal, Frame, HEADROOM, Level, Port};
 
 const MTU: u16 = 1500;
 const FRAMES: u32 = 2047;
+/// All of EAL's memory, mebibytes.
+const MIB: u64 = 48;
+/// Ports whose frames have no room in that memory, which is found out when their queues are set up.
+const TOO_LARGE: [&str; 3] = ["net_null0", "net_null1", "net_null2"];
 
 fn hear(_: Level, _: &str) {}
 
@@ -13,19 +18,22 @@ fn what_is_sent_comes_back() {
     // SAFETY: this is the only test of its process, and no other thread runs yet.
     unsafe { std::env::set_var("XDG_RUNTIME_DIR", directory.path()) };
     let prefix = format!("dpdk-sys-port-{}", std::process::id());
-    let arguments = ["--no-huge", "--no-shconf", "--no-pci", "-m", "64"];
-    let arguments = arguments
-        .into_iter()
-        .chain(["--vdev=net_ring0", "--file-prefix", &prefix]);
-    let arguments: Vec<_> = arguments.map(str::to_owned).collect();
+    let mut arguments = vec!["--no-huge", "--no-shconf", "--no-pci", "--vdev=net_ring0"];
+    let too_large = TOO_LARGE.map(|name| format!("--vdev={name},size={}", MIB << 20));
+    arguments.extend(too_large.iter().map(String::as_str));
+    let mib = MIB.to_string();
+    arguments.extend(["-m", &mib, "--file-prefix", &prefix]);
+    let arguments: Vec<_> = arguments.into_iter().map(str::to_owned).collect();
     let eal = Eal::start(&[0], &[0], &arguments, hear).expect("EAL");
 
     let unknown = eal
         .port("net_ring7", MTU, FRAMES)
         .expect_err("no such port");
     assert_eq!(unknown.errno, libc::ENODEV);
+    fails_and_leaves_nothing(eal);
     let mut port = eal.port("net_ring0", MTU, FRAMES).expect("a port");
-    assert!(eal.port("net_ring0", MTU, FRAMES).is_err(), "it is open");
+    let twice = eal.port("net_ring0", MTU, FRAMES).expect_err("it is open");
+    assert_eq!(twice.errno, libc::EBUSY);
     assert!(port.is_up());
     assert_eq!((port.mtu(), port.driver().as_str()), (MTU, "net_ring"));
 
@@ -36,6 +44,20 @@ fn what_is_sent_comes_back() {
     let runtime = eal.runtime_directory();
     let _ = std::fs::remove_file(format!("{runtime}/dpdk_telemetry.v2"));
     let _ = std::fs::remove_dir(runtime);
+}
+
+/// A port whose last step fails is gone, and others have the memory of its pool.
+fn fails_and_leaves_nothing(eal: &'static Eal) {
+    let frames = 8191;
+    let three = 3 * dpdk_sys::pool_bytes(MTU, frames);
+    assert!(three > MIB << 20, "{three} octets at once");
+    for name in TOO_LARGE {
+        let fault = eal.port(name, MTU, frames).expect_err("no room");
+        let (call, errno) = (fault.call, fault.errno);
+        assert_eq!((call, errno), ("rte_eth_rx_queue_setup", libc::ENOMEM));
+        let gone = eal.port(name, MTU, frames).expect_err("it was closed");
+        assert_eq!(gone.errno, libc::ENODEV, "{gone}");
+    }
 }
 
 fn comes_back(port: &mut Port) {

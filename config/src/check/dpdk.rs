@@ -5,7 +5,7 @@ use super::collisions;
 use crate::Machine;
 use crate::error::Problems;
 use crate::file::{Dpdk, File, Port};
-use crate::form::Lcores;
+use crate::form::{Lcores, port_device};
 use crate::plan::{Fabric, Hugepages, Packets};
 use crate::port::PortDevice;
 use crate::resolve::lcores;
@@ -15,6 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Octets of the least MTU of IPv6 (RFC 8200 section 5).
 const LEAST_MTU: u32 = 1280;
+/// Options of EAL that have a device for their value.
+const DEVICE_OPTIONS: [&str; 3] = ["--vdev", "--allow", "-a"];
 
 pub(super) fn check(file: &File, machine: &Machine, problems: &Problems<'_>) {
     let asked = |it: &&At<Packets>| it.value == Packets::Dpdk;
@@ -63,6 +65,42 @@ fn arguments(file: &File, dpdk: &Dpdk, problems: &Problems<'_>) {
         );
         problems.add(&device.origin, what, "remove one of the two");
     }
+    brought_twice(dpdk, arguments, problems);
+}
+
+/// A device that an argument names besides its port: of two EAL takes the last one's word, and
+/// drops the other's without one.
+fn brought_twice(dpdk: &Dpdk, arguments: &At<Vec<String>>, problems: &Problems<'_>) {
+    for device in dpdk.ports.iter().filter_map(|port| port.device.as_ref()) {
+        let twice = |named: &PortDevice| named.name() == device.value.name();
+        if devices(&arguments.value).any(|named| twice(&named)) {
+            let what = format!("is among the devices of {} too", arguments.origin.key);
+            let remedy = "remove it there: a port brings its device";
+            problems.add(&device.origin, what, remedy);
+        }
+    }
+}
+
+/// The devices that arguments of EAL bring in: an option with its value behind it, or in the next
+/// argument.
+fn devices(arguments: &[String]) -> impl Iterator<Item = PortDevice> {
+    let following = arguments.iter().skip(1).map(Some).chain([None]);
+    arguments
+        .iter()
+        .zip(following)
+        .filter_map(|(option, next)| {
+            let text = DEVICE_OPTIONS.into_iter().find_map(|name| {
+                let rest = option.strip_prefix(name)?;
+                match (rest, name.starts_with("--")) {
+                    ("", _) => next.map(String::as_str),
+                    (rest, true) => rest.strip_prefix('='),
+                    (rest, false) => Some(rest),
+                }
+            })?;
+            // Those of the bus may have arguments behind their address, which no port's has.
+            let bare = text.split(',').next().unwrap_or(text);
+            port_device(bare).ok()
+        })
 }
 
 /// Each lcore has a port of its own.

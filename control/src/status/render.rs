@@ -6,6 +6,20 @@ use super::document::{
 use crate::table::table;
 use std::fmt;
 
+/// Counters of frames that were lost on their way in.
+const COMING: [&str; 3] = [
+    "port_frames_missed",
+    "port_frames_no_buffer",
+    "port_frames_damaged",
+];
+/// Counters of frames and packets that were lost on their way out.
+const GOING: [&str; 4] = [
+    "port_frames_unsent",
+    "port_frames_crowded",
+    "port_packets_no_way",
+    "port_packets_unanswered",
+];
+
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Document {
@@ -37,6 +51,7 @@ impl fmt::Display for Document {
         }
         links(f, &self.links)?;
         lcores(f, &self.lcores)?;
+        frames(f, &self.lcores)?;
         connections(f, &self.lcores)?;
         if !self.refused.is_empty() {
             writeln!(
@@ -158,6 +173,36 @@ fn lcores(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
                 octets(memory.receives_ceiling_bytes)
             ),
         ]);
+    }
+    writeln!(f, "{table}")
+}
+
+/// What ports of DPDK have seen; nothing where there is none that has seen anything.
+fn frames(f: &mut fmt::Formatter<'_>, lcores: &[Lcore]) -> fmt::Result {
+    let headings = [
+        ">lcore",
+        ">frames in",
+        ">frames out",
+        ">lost coming",
+        ">lost going",
+    ];
+    let mut table = table(&headings);
+    for lcore in lcores {
+        let of = |name: &&str| lcore.counters.get(*name).copied().unwrap_or(0);
+        let sum = |names: &[&str]| names.iter().map(of).sum::<u64>();
+        let counts = [
+            sum(&["port_frames_in"]),
+            sum(&["port_frames_out"]),
+            sum(&COMING),
+            sum(&GOING),
+        ];
+        if counts != [0; 4] {
+            let [came, went, coming, going] = counts.map(|count| count.to_string());
+            table.add_row([lcore.lcore.to_string(), came, went, coming, going]);
+        }
+    }
+    if table.is_empty() {
+        return Ok(());
     }
     writeln!(f, "{table}")
 }

@@ -111,6 +111,37 @@ fn links_are_shown_with_what_keeps_them_down() {
     ] {
         assert!(text.contains(expected), "{text}");
     }
+    assert!(!text.contains("memberships are in use"), "{text}");
+}
+
+#[test]
+fn frames_are_shown_where_there_are_any() {
+    let mut document = document();
+    assert!(!document.to_string().contains("frames in"));
+    let counters = [
+        ("port_frames_in", 71_001),
+        ("port_frames_out", 71_002),
+        ("port_frames_missed", 100),
+        ("port_frames_no_buffer", 20),
+        ("port_frames_damaged", 3),
+        ("port_frames_unsent", 4000),
+        ("port_frames_crowded", 300),
+        ("port_packets_no_way", 20),
+        ("port_packets_unanswered", 1),
+    ];
+    let known = rpcrdma_fabric::PortCounts::default();
+    let known: Vec<_> = known
+        .named()
+        .map(|(name, ..)| format!("port_{name}"))
+        .collect();
+    let counters = counters.map(|(name, count)| (name.to_owned(), count));
+    assert!(counters.iter().all(|(name, _)| known.contains(name)));
+    document.lcores[0].counters.extend(counters);
+    let text = document.to_string();
+    let row = text.lines().find(|line| line.contains("71001"));
+    let numbers = row.into_iter().flat_map(str::split_whitespace);
+    let numbers: Vec<_> = numbers.filter_map(|it| it.parse::<u64>().ok()).collect();
+    assert_eq!(numbers, [1, 71_001, 71_002, 123, 4321], "{text}");
 }
 
 fn path_in(directory: &tempfile::TempDir) -> PathBuf {

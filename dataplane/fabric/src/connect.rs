@@ -96,7 +96,8 @@ pub struct Device {
     pub name: String,
     /// The NUMA node it sits at, where that is known.
     pub node: Option<u32>,
-    /// One of its links is up, or it has none that could be down.
+    /// One of its links is up, or it has none that could be down; where each lcore has one of its
+    /// own, all of them.
     pub up: bool,
     /// What a port on it can do at best.
     pub capabilities: Capabilities,

@@ -52,6 +52,32 @@ counts! {
     sessions_terminated,
     /// Sessions that ended with their association.
     sessions_lost,
+    /// Frames that came to a port of DPDK, those for others included.
+    frames_in,
+    /// Octets of frames that came to a port of DPDK.
+    frame_bytes_in,
+    /// Frames that a port of DPDK has sent.
+    frames_out,
+    /// Octets of frames that a port of DPDK has sent.
+    frame_bytes_out,
+    /// Frames that were lost because their lcore did not take them in time.
+    frames_missed,
+    /// Frames that were lost because no buffer was left for them.
+    frames_no_buffer,
+    /// Frames that came damaged.
+    frames_damaged,
+    /// Frames that a port of DPDK could not send.
+    frames_unsent,
+    /// Frames that were dropped because too many waited for the port, or no buffer was left.
+    frames_crowded,
+    /// Packets that were dropped because no way to their destination is known.
+    packets_no_way,
+    /// Packets that were dropped because their neighbour did not answer in time.
+    packets_unanswered,
+    /// Requests that were sent for the address of a neighbour.
+    neighbour_requests,
+    /// Requests of neighbours that were answered: ARP, neighbour discovery, echo.
+    neighbour_answers,
 }
 
 /// What peers did that a fabric's own protocols do not allow, below RPC-over-RDMA: a counter for
@@ -109,14 +135,14 @@ mod tests {
     fn names_follow_the_fields() {
         let counts = PortCounts {
             stale: 1,
-            sessions_lost: 7,
+            neighbour_answers: 7,
             ..PortCounts::default()
         };
         let named: Vec<_> = counts.named().collect();
         assert_eq!((named[0].0, named[0].2), ("stale", 1));
         assert_eq!(
             named.last().map(|it| (it.0, it.2)),
-            Some(("sessions_lost", 7))
+            Some(("neighbour_answers", 7))
         );
         assert!(named.iter().all(|(_, help, _)| help.ends_with('.')));
     }

@@ -7,6 +7,10 @@ use crate::settings::Settings;
 use crate::stack::Stack;
 use rpcrdma_sctp::{Error as SctpError, Ports, Usrsctp};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// How often ports are asked for their links: it keeps each from its lcore for a moment.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// SCTP in UDP (RFC 6951), each lcore's by its own port of DPDK. Addresses are those of the ports.
 ///
@@ -16,6 +20,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub struct ByPort {
     ports: Ports,
     settings: rpcrdma_sctp::Settings,
+    /// When the ports were last asked for their links, and what they said.
+    looked: Option<(Instant, bool)>,
 }
 
 impl ByPort {
@@ -25,7 +31,11 @@ impl ByPort {
     ///
     /// [`rpcrdma_sctp::Error::Absent`] where the library is missing, in one line that says so.
     pub fn new(ports: Ports, settings: rpcrdma_sctp::Settings) -> Result<ByPort, SctpError> {
-        let stack = ByPort { ports, settings };
+        let stack = ByPort {
+            ports,
+            settings,
+            looked: None,
+        };
         drop(
             stack
                 .connector(Ipv4Addr::UNSPECIFIED.into())
@@ -74,5 +84,17 @@ impl Stack for ByPort {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         })
+    }
+
+    fn is_up(&mut self) -> bool {
+        let now = Instant::now();
+        match self.looked {
+            Some((then, up)) if now < then + LOOK_EVERY => up,
+            _ => {
+                let up = self.ports.are_up();
+                self.looked = Some((now, up));
+                up
+            }
+        }
     }
 }

@@ -29,6 +29,12 @@ pub trait Stack {
     ///
     /// There is no SCTP here, or no address is to be had.
     fn depart(&mut self, to: SocketAddr) -> Result<Self::Llp, Error>;
+
+    /// Whether the links that are its own are all up; those of the operating system are that one's to
+    /// look after. Asked whenever control looks for events, so it answers at once.
+    fn is_up(&mut self) -> bool {
+        true
+    }
 }
 
 /// No address in particular, of the family of `to`.

@@ -3,10 +3,10 @@
 mod bed;
 
 use bed::{Bed, bed};
-use rpcrdma_fabric::connect::{Event, Fabric, PortId};
+use rpcrdma_fabric::connect::{DeviceChange, Event, Fabric, PortId};
 use rpcrdma_fabric::{Outcome, Port};
-use rpcrdma_iwarp_sctp::Settings;
 use rpcrdma_iwarp_sctp::stand_in::{Hub, Manner};
+use rpcrdma_iwarp_sctp::{IwarpFabric, Settings};
 use std::time::Duration;
 
 fn listening(bed: &mut Bed) -> String {
@@ -155,4 +155,27 @@ fn a_request_is_its_ports() {
     // Dropped with its fabric and all: the other side hears of it.
     drop(asks);
     hears.ended(end);
+}
+
+/// A link that goes down, or up again, is an event of the device's, told once.
+#[test]
+fn links_are_told_of() {
+    let hub = Hub::new(Manner::default());
+    let mut bed = bed(&hub, &Settings::default());
+    let is_up = |bed: &Bed| bed.fabric.devices().iter().all(|device| device.up);
+    assert!(is_up(&bed));
+    for (down, change) in [(true, DeviceChange::Down), (false, DeviceChange::Up)] {
+        hub.say_down(down);
+        let told = Event::Device {
+            name: "iwarp-sctp".to_owned(),
+            ports: vec![bed.id],
+            change,
+        };
+        assert_eq!(bed.fabric.poll(), Some(told));
+        assert_eq!(bed.fabric.poll(), None);
+        assert_eq!(is_up(&bed), !down);
+    }
+    hub.say_down(true);
+    let late = IwarpFabric::new(hub, Settings::default()).expect("a fabric");
+    assert!(!late.devices()[0].up, "down from the start");
 }

@@ -7,6 +7,7 @@
 use crate::discards::{self, Discards};
 #[cfg(feature = "dpdk")]
 use crate::dpdk;
+use crate::frames::Frames;
 use crate::udp::{self, Address, Outbox, Sent, route_mtu};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -100,6 +101,15 @@ impl Carriage {
             Carriage::Socket(..) => discards::NONE,
             #[cfg(feature = "dpdk")]
             Carriage::Port(end) => end.discards(),
+        }
+    }
+
+    /// What the port has counted of frames.
+    pub(crate) fn frames(&self) -> Frames {
+        match self {
+            Carriage::Socket(..) => Frames::default(),
+            #[cfg(feature = "dpdk")]
+            Carriage::Port(end) => end.frames(),
         }
     }
 

@@ -31,6 +31,7 @@ mod checksum;
 mod discards;
 #[cfg(feature = "dpdk")]
 mod dpdk;
+mod frames;
 mod kernel;
 mod llp;
 mod notice;
@@ -42,6 +43,7 @@ mod usrsctp;
 pub use discards::{DISCARDS, Discards};
 #[cfg(feature = "dpdk")]
 pub use dpdk::{EtherPort, HubCounts, PortPlan, Ports};
+pub use frames::Frames;
 pub use kernel::KernelSctp;
 pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 pub use settings::{ADAPTATION_DDP, ENCAPSULATION_PORT, NFS_RDMA_PORT, Settings};

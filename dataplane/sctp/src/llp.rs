@@ -1,6 +1,7 @@
 //! What RDMAP's adaptation asks of SCTP (RFC 5043 sections 5, 8, 9 and 11).
 
 use crate::discards::{self, Discards};
+use crate::frames::Frames;
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -85,6 +86,11 @@ pub trait Llp {
     /// What has come and was not taken, as far as this layer gets to see it.
     fn discards(&self) -> Discards {
         discards::NONE
+    }
+
+    /// What the port of DPDK that packets travel by has counted; nothing where they travel otherwise.
+    fn frames(&self) -> Frames {
+        Frames::default()
     }
 
     /// Readable when packets have come: for sleeping on.

@@ -39,6 +39,8 @@ use std::sync::Arc;
 pub struct IwarpFabric<S: Stack> {
     stack: S,
     settings: Settings,
+    /// The links of the stack are up, as was last told.
+    up: bool,
     /// What happened and was not asked for yet.
     events: VecDeque<Event>,
     connections: BTreeMap<ConnectionId, Connection>,
@@ -58,8 +60,9 @@ impl<S: Stack> IwarpFabric<S> {
     /// # Errors
     ///
     /// [`Error::System`]: no descriptor is left.
-    pub fn new(stack: S, settings: Settings) -> Result<IwarpFabric<S>, Error> {
+    pub fn new(mut stack: S, settings: Settings) -> Result<IwarpFabric<S>, Error> {
         Ok(IwarpFabric {
+            up: stack.is_up(),
             stack,
             settings,
             events: VecDeque::new(),
@@ -102,7 +105,7 @@ impl<S: Stack> Fabric for IwarpFabric<S> {
         vec![Device {
             name: crate::DEVICE.to_owned(),
             node: None,
-            up: true,
+            up: self.up,
             capabilities: at_best(),
         }]
     }

@@ -8,7 +8,7 @@ use crate::inbox::{self, Notice, Outlet, Word};
 use crate::port::IwarpPort;
 use crate::stack::Stack;
 use rpcrdma_fabric::arena::Arena;
-use rpcrdma_fabric::connect::{ConnectionId, Event, Peer, PortId, PortWanted};
+use rpcrdma_fabric::connect::{ConnectionId, DeviceChange, Event, Peer, PortId, PortWanted};
 use rpcrdma_fabric::stage::{Input, Stage};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -174,6 +174,24 @@ impl<S: Stack> IwarpFabric<S> {
             });
         }
         self.bury_ports();
+        self.watch_links();
+    }
+
+    /// Says so when the links of the stack have gone down, or are up again.
+    fn watch_links(&mut self) {
+        let up = self.stack.is_up();
+        if std::mem::replace(&mut self.up, up) == up {
+            return;
+        }
+        let change = match up {
+            true => DeviceChange::Up,
+            false => DeviceChange::Down,
+        };
+        self.events.push_back(Event::Device {
+            name: crate::DEVICE.to_owned(),
+            ports: self.ports.keys().copied().collect(),
+            change,
+        });
     }
 
     fn those(&self, which: impl Fn(&Connection) -> bool) -> Vec<ConnectionId> {

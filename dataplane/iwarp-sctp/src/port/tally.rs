@@ -7,7 +7,7 @@ use super::IwarpPort;
 use rpcrdma_fabric::{PortCounts, PortRejects};
 use rpcrdma_iwarp::session::Counts;
 use rpcrdma_iwarp::{End, Refusal, Reject};
-use rpcrdma_sctp::{DISCARDS, Discards, Llp};
+use rpcrdma_sctp::{DISCARDS, Discards, Frames, Llp};
 
 /// What is found wrong here, and not by a session: behind [`Reject`]'s names and [`Refusal`]'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,24 @@ impl Tally {
         }
     }
 
+    /// What the port of DPDK below has counted.
+    fn add_frames(&mut self, frames: &Frames) {
+        let sum = &mut self.counts;
+        sum.frames_in += frames.came;
+        sum.frame_bytes_in += frames.came_bytes;
+        sum.frames_out += frames.sent;
+        sum.frame_bytes_out += frames.sent_bytes;
+        sum.frames_missed += frames.missed;
+        sum.frames_no_buffer += frames.no_buffer;
+        sum.frames_damaged += frames.damaged;
+        sum.frames_unsent += frames.unsent;
+        sum.frames_crowded += frames.crowded;
+        sum.packets_no_way += frames.no_way;
+        sum.packets_unanswered += frames.unanswered;
+        sum.neighbour_requests += frames.requests;
+        sum.neighbour_answers += frames.answers;
+    }
+
     /// A session is over.
     #[cold]
     pub(super) fn end(&mut self, end: End) {
@@ -133,6 +151,7 @@ impl<L: Llp> IwarpPort<L> {
         }
         for llp in self.sites.llps() {
             sum.note(&llp.discards());
+            sum.add_frames(&llp.frames());
         }
         sum
     }
@@ -149,6 +168,45 @@ mod tests {
         assert_eq!(names.len(), COUNT);
         let word = |name: &&str| name.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
         assert!(names.iter().all(word), "{names:?}");
+    }
+
+    /// Each counter of frames has one of the port's to itself.
+    #[test]
+    fn frames_are_counted_by_their_names() {
+        let mut tally = Tally::new();
+        tally.add_frames(&Frames {
+            came: 1,
+            came_bytes: 2,
+            sent: 3,
+            sent_bytes: 4,
+            missed: 5,
+            no_buffer: 6,
+            damaged: 7,
+            unsent: 8,
+            crowded: 9,
+            no_way: 10,
+            unanswered: 11,
+            requests: 12,
+            answers: 13,
+        });
+        let counted = tally.counts.named().filter(|(.., count)| *count > 0);
+        let found: Vec<_> = counted.map(|(name, _, count)| (name, count)).collect();
+        let expected = [
+            ("frames_in", 1),
+            ("frame_bytes_in", 2),
+            ("frames_out", 3),
+            ("frame_bytes_out", 4),
+            ("frames_missed", 5),
+            ("frames_no_buffer", 6),
+            ("frames_damaged", 7),
+            ("frames_unsent", 8),
+            ("frames_crowded", 9),
+            ("packets_no_way", 10),
+            ("packets_unanswered", 11),
+            ("neighbour_requests", 12),
+            ("neighbour_answers", 13),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

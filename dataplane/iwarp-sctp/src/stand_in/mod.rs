@@ -125,6 +125,7 @@ struct Addresses {
 pub struct Hub {
     addresses: Arc<Mutex<Addresses>>,
     manner: Manner,
+    down: Arc<AtomicBool>,
 }
 
 impl Hub {
@@ -134,6 +135,7 @@ impl Hub {
         Hub {
             addresses: Arc::default(),
             manner,
+            down: Arc::default(),
         }
     }
 
@@ -143,7 +145,13 @@ impl Hub {
         Hub {
             addresses: Arc::clone(&self.addresses),
             manner,
+            down: Arc::clone(&self.down),
         }
+    }
+
+    /// Has the network say that its link is down, or up. Packets go all the same.
+    pub fn say_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
     }
 
     /// A wire at an address; port zero is any.
@@ -213,6 +221,10 @@ impl Stack for Hub {
 
     fn depart(&mut self, to: SocketAddr) -> Result<Wire, Error> {
         self.wire(SocketAddr::new(to.ip(), 0)).map_err(os)
+    }
+
+    fn is_up(&mut self) -> bool {
+        !self.down.load(Ordering::Relaxed)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::hub::{Packet, Parting, QUEUE};
 use super::ports::{EtherPort, Ports};
 use crate::discards::{self, Discards};
+use crate::frames::Frames;
 use crate::llp::Error;
 use crate::udp::{Address, Sent};
 use dpdk_sys::{BURST, Frame, Pool};
@@ -153,6 +154,14 @@ impl End {
         match &self.seat {
             Seat::Taken { port, index, .. } => port.wait().discards(*index),
             Seat::None | Seat::Deaf => discards::NONE,
+        }
+    }
+
+    /// What the port has counted, for the first of its endpoints to tell.
+    pub(crate) fn frames(&self) -> Frames {
+        match &self.seat {
+            Seat::Taken { port, index, .. } => port.wait().frames(*index),
+            Seat::None | Seat::Deaf => Frames::default(),
         }
     }
 

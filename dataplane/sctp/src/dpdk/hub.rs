@@ -1,6 +1,7 @@
 //! One port, its link, and the queues of its endpoints.
 
 use crate::discards::{self, Discards};
+use crate::frames::Frames;
 use crate::udp::Address;
 use dpdk_sys::{BURST, Frame, Port, PortCounts};
 use rpcrdma_ether::{
@@ -114,10 +115,38 @@ impl Hub {
         (self.port.counts(), *self.link.counts(), self.counts)
     }
 
-    /// What has come and was not taken. One endpoint tells for all, or it would be told by each.
+    /// One endpoint tells for all what is counted here, or it would be told by each.
+    fn is_teller(&self, index: usize) -> bool {
+        self.places.iter().position(Option::is_some) == Some(index)
+    }
+
+    /// What the port has counted, and what was lost between it and the endpoints on its way out.
+    pub(super) fn frames(&self, index: usize) -> Frames {
+        if !self.is_teller(index) {
+            return Frames::default();
+        }
+        let (port, link, hub) = self.counts();
+        Frames {
+            came: port.frames_in,
+            came_bytes: port.bytes_in,
+            sent: port.frames_out,
+            sent_bytes: port.bytes_out,
+            missed: port.missed,
+            no_buffer: port.no_buffer,
+            damaged: port.errors_in,
+            unsent: port.errors_out,
+            crowded: hub.crowded,
+            no_way: link.no_way,
+            unanswered: link.unanswered,
+            requests: link.requests,
+            answers: link.answers,
+        }
+    }
+
+    /// What has come and was not taken.
     pub(super) fn discards(&self, index: usize) -> Discards {
         let mut discards = discards::NONE;
-        if self.places.iter().position(Option::is_some) != Some(index) {
+        if !self.is_teller(index) {
             return discards;
         }
         let link = self.link.counts();

@@ -150,6 +150,12 @@ impl Ports {
         self.0.iter()
     }
 
+    /// Somebody is at the other end of every cable.
+    #[must_use]
+    pub fn are_up(&self) -> bool {
+        self.iter().all(EtherPort::is_up)
+    }
+
     /// That of the lcore that asks; the first, for threads that are none of EAL's workers.
     pub(super) fn here(&self) -> Option<&EtherPort> {
         let worker = dpdk_sys::current().and_then(|lcore| lcore.checked_sub(1));

@@ -7,6 +7,7 @@ use crate::checksum::HEADER_OCTETS;
 use crate::discards::Discards;
 #[cfg(feature = "dpdk")]
 use crate::dpdk::{End, Ports};
+use crate::frames::Frames;
 use crate::llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 use crate::roster::{Roster, State, Token};
 use crate::settings::Settings;
@@ -358,6 +359,10 @@ impl Llp for Usrsctp {
         let mut discards = self.stack.peek().carriage.discards();
         discards[0] = self.counts.damaged;
         discards
+    }
+
+    fn frames(&self) -> Frames {
+        self.stack.peek().carriage.frames()
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

@@ -13,7 +13,7 @@ mod support;
 use bed::{at, connector, eal, listener, open, plan, talk, tidy};
 use dpdk_sys::Eal;
 use rpcrdma_ether::Refused;
-use rpcrdma_sctp::{DISCARDS, Error, EtherPort, Llp, Ports, Settings, Usrsctp};
+use rpcrdma_sctp::{DISCARDS, Error, EtherPort, Frames, Llp, Ports, Settings, Usrsctp};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use support::{Pair, is_absent};
@@ -97,6 +97,13 @@ fn nobody_hears_there(port: &EtherPort, pair: &mut Pair, deaf: &Usrsctp) {
         "told by the first"
     );
     assert_eq!(deaf.discards(), [0; DISCARDS.len()]);
+    let frames = pair.server.llp.frames();
+    assert!(
+        frames.came > 3_000 && frames.sent >= frames.came,
+        "{frames:?}"
+    );
+    let told_by_others = [pair.client.llp.frames(), deaf.frames()];
+    assert_eq!(told_by_others, [Frames::default(); 2]);
 }
 
 /// Nothing announces what comes to a port.
@@ -115,6 +122,7 @@ fn two_ports_find_each_other(eal: &'static Eal) {
         let (counts, link, _) = port.counts();
         assert!(port.is_up());
         assert!(counts.frames_in > 3_000, "{counts:?}");
+        assert!(counts.bytes_in > 60 * counts.frames_in, "{counts:?}");
         assert!(link.requests >= 1 && link.answers >= 1, "{link:?}");
         let refused: u64 = Refused::ALL.iter().map(|why| link.refused(*why)).sum();
         assert_eq!(refused, 0, "{link:?}");

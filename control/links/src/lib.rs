@@ -31,5 +31,6 @@ mod words;
 
 pub use host::HostCounts;
 pub use links::{Datagram, Links, Unsent};
+pub use memory::MemorySubnet;
 pub use start::Refused;
 pub use status::{GroupReport, IpReport, LinkReport};

@@ -6,6 +6,7 @@
 use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::datagram::DatagramFabric;
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
+use rpcrdma_ipoib::mad::{self, Method, Notice, Tid, emit};
 use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::small_sa::{Capacity, Partition, SmallSa, SubnetPort};
@@ -24,7 +25,7 @@ const EVENTS: usize = 1024;
 const SM: Lid = Lid(0xBFFF);
 
 /// The subnet.
-pub(crate) struct MemorySubnet {
+pub struct MemorySubnet {
     fabric: MemoryFabric,
     p_keys: Vec<PKey>,
     shared: Arc<Mutex<Shared>>,
@@ -51,9 +52,9 @@ pub(crate) struct MemoryPort {
 
 impl MemorySubnet {
     /// One with these partitions, which every port is a full member of.
-    pub(crate) fn new(p_keys: Vec<PKey>) -> Self {
-        let gid = Gid::of_port(PREFIX, Guid(SM.0.into()));
-        let mut sa = SmallSa::new(SM, gid, Capacity::default());
+    #[must_use]
+    pub fn new(p_keys: Vec<PKey>) -> Self {
+        let mut sa = SmallSa::new(SM, own_gid(), Capacity::default());
         sa.offer_send_only_full(true);
         for &p_key in &p_keys {
             sa.set_partition(Partition::of_all(p_key));
@@ -108,6 +109,29 @@ impl MemorySubnet {
         };
         Ok((port, fabric))
     }
+
+    /// Has a report of the administrator come to every port, whether or not what it tells of has happened. For how many there
+    /// was no room: it is lost there, as reports may be.
+    pub fn report(&self, event: mad::Event) -> usize {
+        let notice = Notice::of_event(event, SM, own_gid());
+        let mad = emit::whole(Method::Report, Tid(1), &notice);
+        let mut shared = lock(&self.shared);
+        let lines = shared.ports.values_mut();
+        let full = lines.map(|line| usize::from(!line.put(mad.to_vec())));
+        full.sum()
+    }
+
+    /// What has come to the ports, and waits to be taken.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let shared = lock(&self.shared);
+        shared.ports.values().map(|line| line.events.len()).sum()
+    }
+}
+
+/// The administrator's.
+fn own_gid() -> Gid {
+    Gid::of_port(PREFIX, Guid(SM.0.into()))
 }
 
 /// Whoever held it and panicked left nothing half done that matters to others.
@@ -140,11 +164,18 @@ fn facts(gid: Gid, lid: Lid, p_keys: Vec<PKey>) -> Facts {
 
 impl Shared {
     fn put(&mut self, to: Lid, mad: Vec<u8>) {
-        let Some(line) = self.ports.get_mut(&to) else {
-            return;
-        };
-        if line.events.len() < EVENTS {
-            line.events.push_back(Event::Arrived(Arrived {
+        if let Some(line) = self.ports.get_mut(&to) {
+            line.put(mad);
+        }
+    }
+}
+
+impl Line {
+    /// Has a datagram of the administrator come. Whether there was room for it.
+    fn put(&mut self, mad: Vec<u8>) -> bool {
+        let room = self.events.len() < EVENTS;
+        if room {
+            self.events.push_back(Event::Arrived(Arrived {
                 class: Class::Administration,
                 source: Source {
                     lid: SM,
@@ -154,8 +185,9 @@ impl Shared {
                 },
                 mad,
             }));
-            line.bell.ring();
+            self.bell.ring();
         }
+        room
     }
 }
 
@@ -207,5 +239,31 @@ impl Drop for MemoryPort {
         let mut shared = lock(&self.shared);
         shared.sa.remove_port(self.facts.lid);
         shared.ports.remove(&self.facts.lid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpcrdma_ipoib::mad::{Mad, TABLE_BYTES};
+
+    #[test]
+    fn a_report_comes_to_every_port_that_has_room() {
+        let mut subnet = MemorySubnet::new(vec![PKey::DEFAULT]);
+        let [mut near, _far] = [(); 2].map(|()| subnet.add_port().unwrap().0);
+        assert_eq!(subnet.waiting(), 2, "the facts of each");
+        let event = mad::Event::GroupDeleted(own_gid());
+        for _ in 1..EVENTS {
+            assert_eq!(subnet.report(event), 0);
+        }
+        assert_eq!((subnet.report(event), subnet.waiting()), (2, 2 * EVENTS));
+        assert!(matches!(near.take(), Some(Event::Facts(_))));
+        assert_eq!((subnet.report(event), subnet.waiting()), (1, 2 * EVENTS));
+        let Some(Event::Arrived(came)) = near.take() else {
+            panic!("a report");
+        };
+        let mad = Mad::parse(&came.mad, TABLE_BYTES).unwrap();
+        assert_eq!((mad.method, came.source.lid), (Method::Report, SM));
+        assert_eq!(mad.record::<Notice>().unwrap().event(), Some(event));
     }
 }

@@ -48,6 +48,20 @@ impl Links {
     ///
     /// The first link whose device, library or privilege is missing.
     pub fn start(plans: &[Plan], now: Instant) -> Result<Self, Refused> {
+        let mut memory = MemorySubnet::new(partitions(plans));
+        Self::start_in(&mut memory, plans, now)
+    }
+
+    /// The same, in a subnet of this process that the caller has a say in.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn start_in(
+        memory: &mut MemorySubnet,
+        plans: &[Plan],
+        now: Instant,
+    ) -> Result<Self, Refused> {
         let mut links = Self {
             clock: Clock::starting(now),
             random: rand::make_rng(),
@@ -58,9 +72,8 @@ impl Links {
             leave: None,
             left: false,
         };
-        let mut memory = MemorySubnet::new(partitions(plans));
         for plan in plans {
-            let added = links.add(plan, plans, &mut memory, now);
+            let added = links.add(plan, plans, memory, now);
             added.map_err(|why| Refused {
                 link: plan.name.clone(),
                 why,

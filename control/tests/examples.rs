@@ -312,6 +312,8 @@ fn ipoib_back_finds_ipoib_front() {
         sought.known.first().cloned()
     });
     assert_eq!(found, "10.5.0.5:20049");
+    // The front is told of once its backend was seen to be there.
+    drop(server.accept());
     let mut client = Stream::to(appliance.back());
     let _backend = is_passed_on(&mut client, &server, NFS);
     assert_eq!(versions(&appliance), [Some(2); 2]);

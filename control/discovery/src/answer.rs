@@ -12,6 +12,8 @@ pub struct Service {
     pub listen: SocketAddr,
     /// RPC programs that it serves, by number.
     pub programs: Programs,
+    /// What is behind it can be reached. Otherwise nobody is sent there.
+    pub reachable: bool,
 }
 
 /// Programs of a [`Service`]. Versions are not known: what is behind a front knows its own.
@@ -19,15 +21,15 @@ pub struct Service {
 pub enum Programs {
     /// These.
     These(Vec<u32>),
-    /// Any: there is a backend for `"others"`.
-    Any,
+    /// Any but these, which have backends of their own: those of a backend for `"others"`.
+    AllBut(Vec<u32>),
 }
 
 impl Programs {
     fn has(&self, program: u32) -> bool {
         match self {
             Self::These(these) => these.contains(&program),
-            Self::Any => true,
+            Self::AllBut(these) => !these.contains(&program),
         }
     }
 }
@@ -39,6 +41,8 @@ pub struct AnswerCounts {
     pub answered: u64,
     /// A service was asked for that is not here: silence.
     pub not_served: u64,
+    /// A service was asked for that is here, and what is behind it cannot be reached: silence.
+    pub unreachable: u64,
     /// Beyond the rate: silence.
     pub over_rate: u64,
     /// From a source that is not allowed: silence.
@@ -83,6 +87,13 @@ impl Answerer {
         &self.counts
     }
 
+    /// What is behind a service, by its place among them, can be reached from now on, or not any more.
+    pub fn set_reachable(&mut self, service: usize, reachable: bool) {
+        if let Some(service) = self.services.get_mut(service) {
+            service.reachable = reachable;
+        }
+    }
+
     /// The reply to a datagram, to be sent where it came from; `None`: silence. `allowed`: the source filter lets it
     /// pass; `link`: this appliance's addresses on the link.
     pub fn answer(
@@ -104,7 +115,7 @@ impl Answerer {
             }
         };
         let Some(reply) = self.reply(&query, link) else {
-            self.counts.not_served += 1;
+            self.silent(&query);
             return None;
         };
         if !self.rate.take(now) {
@@ -113,6 +124,18 @@ impl Answerer {
         }
         self.counts.answered += 1;
         Some(reply)
+    }
+
+    /// Counts why a query is not answered.
+    fn silent(&mut self, query: &Query<'_>) {
+        let away = |wanted: Wanted<'_>| {
+            let has = |service: &Service| service.programs.has(wanted.program);
+            self.services.iter().any(|it| has(it) && !it.reachable)
+        };
+        match query.asked.wanted().is_some_and(away) {
+            true => self.counts.unreachable += 1,
+            false => self.counts.not_served += 1,
+        }
     }
 
     fn reply(&self, query: &Query<'_>, link: &[IpAddr]) -> Option<Vec<u8>> {
@@ -131,11 +154,11 @@ impl Answerer {
         }
     }
 
-    /// All places of a program.
+    /// All places of a program that can be reached.
     fn places(&self, wanted: Wanted<'_>, link: &[IpAddr]) -> impl Iterator<Item = SocketAddr> {
         self.services
             .iter()
-            .filter(move |service| service.programs.has(wanted.program))
+            .filter(move |service| service.reachable && service.programs.has(wanted.program))
             .flat_map(move |service| places_of(service.listen, link))
     }
 }
@@ -168,6 +191,7 @@ mod tests {
         let service = Service {
             listen: listen.parse().unwrap(),
             programs: Programs::These(vec![NFS]),
+            reachable: true,
         };
         Answerer::new(vec![service], per_second)
     }
@@ -202,6 +226,26 @@ mod tests {
         let mut answerer = answerer("[::]:20049", 0);
         assert_eq!(ask(&mut answerer, MOUNT), None);
         assert_eq!(answerer.counts().not_served, 1);
+    }
+
+    #[test]
+    fn rfc5531_8_4_3_silence_while_what_is_behind_it_cannot_be_reached() {
+        let mut answerer = answerer("[::]:20049", 0);
+        answerer.set_reachable(0, false);
+        assert_eq!(ask(&mut answerer, NFS), None);
+        assert_eq!(ask(&mut answerer, MOUNT), None);
+        let counts = answerer.counts();
+        assert_eq!((counts.unreachable, counts.not_served), (1, 1));
+        answerer.set_reachable(0, true);
+        assert!(ask(&mut answerer, NFS).is_some());
+        answerer.set_reachable(1, false);
+    }
+
+    #[test]
+    fn a_backend_for_others_is_for_any_that_has_none_of_its_own() {
+        let others = Programs::AllBut(vec![NFS]);
+        assert!(!others.has(NFS));
+        assert!(others.has(MOUNT));
     }
 
     #[test]

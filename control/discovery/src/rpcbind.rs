@@ -47,6 +47,19 @@ pub enum Asked<'a> {
     AddressList(Wanted<'a>),
 }
 
+impl<'a> Asked<'a> {
+    /// The service that is asked for, if one is.
+    #[must_use]
+    pub const fn wanted(&self) -> Option<Wanted<'a>> {
+        match self {
+            Self::Null => None,
+            Self::Address(wanted) | Self::VersionAddress(wanted) | Self::AddressList(wanted) => {
+                Some(*wanted)
+            }
+        }
+    }
+}
+
 /// Which service is meant: of `struct rpcb`, what counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {

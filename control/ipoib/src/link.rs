@@ -20,7 +20,7 @@ use crate::gid::Gid;
 use crate::group::Attributes;
 use crate::listed::{Illegal, listed};
 use crate::mgid::{self, Scope};
-use crate::neighbour::Neighbours;
+use crate::neighbour::{Counts, Neighbours};
 use crate::node::Opening;
 use crate::port::{PortFacts, Standing};
 use crate::settings::LinkSpec;
@@ -83,6 +83,8 @@ pub struct Link {
     pub address: Option<IpAddr>,
     /// The neighbours, while the link has a queue pair and an address.
     pub neighbours: Option<Neighbours>,
+    /// What neighbours of before have counted.
+    pub before: Counts,
     /// The addresses that were joined.
     pub addresses: BTreeSet<IpAddr>,
     /// Groups that were asked for and could not be joined.
@@ -94,7 +96,7 @@ pub struct Link {
 impl Link {
     /// One that is down.
     #[must_use]
-    pub const fn new(spec: LinkSpec) -> Self {
+    pub fn new(spec: LinkSpec) -> Self {
         Self {
             spec,
             phase: Phase::Down,
@@ -109,6 +111,7 @@ impl Link {
             timer: None,
             address: None,
             neighbours: None,
+            before: Counts::default(),
             addresses: BTreeSet::new(),
             failing: 0,
             told: LinkState::Down,
@@ -122,6 +125,22 @@ impl Link {
     pub fn on(&mut self, event: Event) -> Result<(), Illegal> {
         self.phase = self.phase.next(event)?;
         Ok(())
+    }
+
+    /// Has no neighbours any more: its address or its queue pair is another one.
+    pub fn forget_neighbours(&mut self) {
+        self.before = self.neighbour_counts();
+        self.neighbours = None;
+    }
+
+    /// What neighbours have lost and not taken so far.
+    #[must_use]
+    pub fn neighbour_counts(&self) -> Counts {
+        let mut counts = self.before.clone();
+        if let Some(neighbours) = &self.neighbours {
+            counts.add(neighbours.counts());
+        }
+        counts
     }
 
     /// The index of its P_Key in the port's table, where the link can be up at all.

@@ -71,6 +71,13 @@ impl<E: Listed> Tally<E> {
         }
     }
 
+    /// Adds those of another tally.
+    pub fn add_all(&mut self, other: &Self) {
+        other
+            .iter()
+            .for_each(|(kind, many)| self.add_many(kind, many));
+    }
+
     /// How many of a kind.
     #[must_use]
     pub fn of(&self, kind: E) -> u64 {

@@ -34,13 +34,12 @@ mod questions;
 mod state;
 mod way;
 
-pub use kinds::{Bounds, Fate, Lost, Output, Station, Unheard};
+pub use kinds::{Bounds, Counts, Fate, Lost, Output, Station, Unheard};
 pub use state::{Ask, Event, State, TRIES};
 pub use way::{Route, Way};
 
 use crate::gid::Gid;
 use crate::group::Waiting;
-use crate::listed::Tally;
 use crate::time::{Bucket, Moment};
 use entries::Entries;
 use std::collections::VecDeque;
@@ -54,8 +53,7 @@ pub struct Neighbours {
     entries: Entries,
     asked: Bucket,
     answered: Bucket,
-    lost: Tally<Lost>,
-    unheard: Tally<Unheard>,
+    counts: Counts,
     outputs: VecDeque<Output>,
 }
 
@@ -67,8 +65,7 @@ impl Neighbours {
             entries: Entries::new(bounds.neighbours),
             asked: Bucket::new(bounds.asked),
             answered: Bucket::new(bounds.answered),
-            lost: Tally::default(),
-            unheard: Tally::default(),
+            counts: Counts::default(),
             outputs: VecDeque::new(),
             station,
             bounds,
@@ -157,16 +154,10 @@ impl Neighbours {
         self.entries.iter()
     }
 
-    /// Frames that were not sent, by reason.
+    /// What was lost and not taken so far.
     #[must_use]
-    pub const fn lost(&self) -> &Tally<Lost> {
-        &self.lost
-    }
-
-    /// What came and was not taken, by reason.
-    #[must_use]
-    pub const fn unheard(&self) -> &Tally<Unheard> {
-        &self.unheard
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Moves a neighbour, asks what is to be asked, and sends what waited for the way.
@@ -194,7 +185,7 @@ impl Neighbours {
     }
 
     fn lose(&mut self, why: Lost, frames: u64) -> Fate {
-        self.lost.add_many(why, frames);
+        self.counts.lost.add_many(why, frames);
         Fate::Dropped(why)
     }
 }

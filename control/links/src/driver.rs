@@ -9,14 +9,16 @@
 //! It owns the queue pairs. What cannot be done is answered with an `errno`, and said to the log in full.
 
 use crate::clock::Clock;
-use crate::pairs::{self, Pairs};
-use rpcrdma_fabric::datagram::{AddressVector, Arrival, Datagrams, LinkChange, PairWanted, Unsent};
+use crate::pairs::{self, QueuePairs};
+use rpcrdma_fabric::datagram::{
+    AddressVector, Arrival, DatagramCounts, Datagrams, LinkChange, PairWanted, Unsent,
+};
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
 use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{LinkId, Node, Opening, Origin, Output};
 use rpcrdma_ipoib::packet::{HardwareAddress, Udp};
 use rpcrdma_ipoib::time::Moment;
-use rpcrdma_umad::{Class, Event, Reply, Subnet, Target};
+use rpcrdma_umad::{Class, Event, Reply, Subnet, SubnetCounts, Target};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use tracing::{debug, warn};
@@ -46,19 +48,44 @@ const EVENTS: usize = 256;
 /// The way to the SA is tried again after so long, and so on.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// A link's queue pair.
+#[derive(Default)]
+struct Queue {
+    pair: Option<Box<dyn Datagrams + Send>>,
+    /// What those before it have counted.
+    before: DatagramCounts,
+}
+
+impl Queue {
+    fn counts(&self) -> DatagramCounts {
+        let mut counts = self.before;
+        if let Some(pair) = &self.pair {
+            counts.add(&pair.counts());
+        }
+        counts
+    }
+
+    /// Has another queue pair from now on, or none.
+    fn set(&mut self, pair: Option<Box<dyn Datagrams + Send>>) {
+        self.before = self.counts();
+        self.pair = pair;
+    }
+}
+
 /// One port.
 pub(crate) struct Driver {
     node: Node,
     clock: Clock,
     subnet: Box<dyn Subnet + Send>,
-    /// `None`: groups are joined, and nothing is sent or received.
-    pairs: Option<Box<dyn Pairs + Send>>,
+    pairs: QueuePairs,
     device: Option<String>,
     number: u8,
     /// By link.
-    open: Vec<Option<Box<dyn Datagrams + Send>>>,
+    queues: Vec<Queue>,
     frame: Vec<u8>,
     unsent: u64,
+    /// What the ways to the SA before this one have counted.
+    before: SubnetCounts,
     reopen: Reopen,
     /// There is no way to the SA; the next attempt.
     ended: Option<Instant>,
@@ -73,24 +100,38 @@ impl Driver {
         node: Node,
         clock: Clock,
         subnet: Box<dyn Subnet + Send>,
-        pairs: Option<Box<dyn Pairs + Send>>,
+        pairs: QueuePairs,
         (device, number): (Option<String>, u8),
         reopen: Reopen,
     ) -> Self {
-        Self {
+        let driver = Self {
             node,
             clock,
             subnet,
             pairs,
             device,
             number,
-            open: Vec::new(),
+            queues: Vec::new(),
             frame: Vec::new(),
             unsent: 0,
+            before: SubnetCounts::default(),
             reopen,
             ended: None,
             more: None,
             renewed: None,
+        };
+        driver.warn_if_deaf();
+        driver
+    }
+
+    /// Without reports a group that is made later is found by asking alone.
+    fn warn_if_deaf(&self) {
+        if !self.subnet.hears_reports() {
+            warn!(
+                "port {}: another program of this host has its subnet administrator's reports: groups that come and go are \
+                 found by asking alone",
+                self.number
+            );
         }
     }
 
@@ -115,7 +156,22 @@ impl Driver {
 
     /// The queue pair of a link.
     pub(crate) fn pair(&self, link: LinkId) -> Option<&(dyn Datagrams + Send)> {
-        self.open.get(usize::from(link.0))?.as_deref()
+        self.queues.get(usize::from(link.0))?.pair.as_deref()
+    }
+
+    /// What came and went by a link's queue pairs.
+    pub(crate) fn pair_counts(&self, link: LinkId) -> DatagramCounts {
+        let queue = self.queues.get(usize::from(link.0));
+        queue.map(Queue::counts).unwrap_or_default()
+    }
+
+    /// Management datagrams that came and were not handed out.
+    pub(crate) fn subnet_counts(&self) -> SubnetCounts {
+        let now = self.subnet.counts();
+        SubnetCounts {
+            dropped: self.before.dropped + now.dropped,
+            strays: self.before.strays + now.strays,
+        }
     }
 
     /// The port's GUID, as far as it is known.
@@ -169,7 +225,7 @@ impl Driver {
             self.heard(event, moment);
         }
         let mut changed = false;
-        while let Some((name, change)) = self.pairs.as_mut().and_then(|pairs| pairs.change()) {
+        while let Some((name, change)) = self.pairs.change() {
             let device = self.device.as_deref().is_none_or(|it| it == name.device);
             if device && (name.number == 0 || name.number == self.number) {
                 changed = true;
@@ -208,7 +264,11 @@ impl Driver {
 
     /// A queue pair is gone, and its port is not known to be.
     fn has_gone(&self) -> bool {
-        self.ended.is_none() && self.open.iter().flatten().any(|pair| pair.is_gone())
+        self.ended.is_none() && self.open_pairs().any(|pair| pair.is_gone())
+    }
+
+    fn open_pairs(&self) -> impl Iterator<Item = &(dyn Datagrams + Send)> {
+        self.queues.iter().filter_map(|queue| queue.pair.as_deref())
     }
 
     /// When queue pairs are to be made anew.
@@ -222,7 +282,9 @@ impl Driver {
         if self.ended.is_some_and(|due| due <= now) {
             self.ended = Some(now + AGAIN);
             if let Ok(way) = (self.reopen)() {
+                self.before = self.subnet_counts();
                 self.subnet = way;
+                self.warn_if_deaf();
                 self.ended = None;
                 news(News::Back);
             }
@@ -288,14 +350,14 @@ impl Driver {
 
     /// The next frame of a link that came; `false`: no more.
     pub(crate) fn receive(&mut self, link: LinkId) -> Option<Arrival> {
-        let pair = self.open.get_mut(usize::from(link.0))?.as_mut()?;
-        pair.receive(&mut self.frame)
+        let queue = self.queues.get_mut(usize::from(link.0))?;
+        queue.pair.as_mut()?.receive(&mut self.frame)
     }
 
     /// Sends a frame to one port or group.
     pub(crate) fn send(&mut self, link: LinkId, to: &AddressVector, frame: &[u8]) {
-        let pair = self.open.get_mut(usize::from(link.0));
-        let sent = match pair.and_then(Option::as_mut) {
+        let queue = self.queues.get_mut(usize::from(link.0));
+        let sent = match queue.and_then(|queue| queue.pair.as_mut()) {
             Some(pair) => pair.send(frame, to),
             None => Err(Unsent::Gone),
         };
@@ -312,8 +374,8 @@ impl Driver {
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let pairs = self.open.iter().flatten().map(|pair| pair.descriptor());
-        let fabric = self.pairs.as_ref().and_then(|it| it.descriptor());
+        let pairs = self.open_pairs().map(|pair| pair.descriptor());
+        let fabric = self.pairs.descriptor();
         pairs.chain(fabric).chain([self.subnet.as_fd()])
     }
 
@@ -333,7 +395,7 @@ impl Driver {
     }
 
     fn make(&mut self, opening: &Opening) -> Result<u32, i32> {
-        let Some(pairs) = &mut self.pairs else {
+        let Some(pairs) = self.pairs.maker() else {
             return Ok(0);
         };
         let wanted = PairWanted {
@@ -344,13 +406,13 @@ impl Driver {
             ..PairWanted::default()
         };
         let place = usize::from(opening.link.0);
-        if self.open.len() <= place {
-            self.open.resize_with(place + 1, || None);
+        if self.queues.len() <= place {
+            self.queues.resize_with(place + 1, Queue::default);
         }
         match pairs.open(&wanted) {
             Ok(pair) => {
                 let number = pair.facts().queue_pair;
-                self.open[place] = Some(pair);
+                self.queues[place].set(Some(pair));
                 Ok(number)
             }
             Err(failure) => {
@@ -361,8 +423,8 @@ impl Driver {
     }
 
     fn close(&mut self, link: LinkId) {
-        if let Some(place) = self.open.get_mut(usize::from(link.0)) {
-            *place = None;
+        if let Some(queue) = self.queues.get_mut(usize::from(link.0)) {
+            queue.set(None);
         }
     }
 
@@ -371,11 +433,11 @@ impl Driver {
         link: LinkId,
         act: impl FnOnce(&mut dyn Datagrams) -> Result<(), rpcrdma_fabric::datagram::Failure>,
     ) -> Result<(), i32> {
-        if self.pairs.is_none() {
+        if self.pairs.made_by().is_none() {
             return Ok(());
         }
-        let pair = self.open.get_mut(usize::from(link.0));
-        let Some(pair) = pair.and_then(Option::as_mut) else {
+        let queue = self.queues.get_mut(usize::from(link.0));
+        let Some(pair) = queue.and_then(|queue| queue.pair.as_mut()) else {
             return Err(19); // ENODEV
         };
         act(&mut **pair).map_err(|failure| {
@@ -386,176 +448,4 @@ impl Driver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::MemorySubnet;
-    use rpcrdma_fabric::bell::Bell;
-    use rpcrdma_fabric::datagram::DatagramFabric;
-    use rpcrdma_ipoib::link::LinkState;
-    use rpcrdma_ipoib::mgid::Family;
-    use rpcrdma_ipoib::pkey::PKey;
-    use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings};
-    use rpcrdma_memory::MemoryFabric;
-    use rpcrdma_umad::{Facts, Fault, PortState};
-    use std::collections::VecDeque;
-
-    /// A way that says what it was told to say.
-    struct Played {
-        facts: Facts,
-        events: VecDeque<Event>,
-        bell: Bell,
-    }
-
-    impl Played {
-        fn new(state: PortState, mut events: VecDeque<Event>) -> Box<Self> {
-            let facts = Facts {
-                state,
-                lid: Lid(5),
-                lmc: 0,
-                sm_lid: Lid(1),
-                sm_sl: 0,
-                gid_prefix: 0xFE80 << 48,
-                guid: Guid(7),
-                p_keys: vec![PKey::DEFAULT],
-                capabilities: 0,
-                rate_mbps: 0,
-                mtu: None,
-                is_infiniband: true,
-            };
-            events.push_front(Event::Facts(Box::new(facts.clone())));
-            let bell = Bell::new().unwrap();
-            Box::new(Self {
-                facts,
-                events,
-                bell,
-            })
-        }
-    }
-
-    impl Subnet for Played {
-        fn send(&mut self, _: Class, _: Target, _: &[u8], _: Reply) -> Result<(), Fault> {
-            Ok(())
-        }
-
-        fn take(&mut self) -> Option<Event> {
-            self.events.pop_front()
-        }
-
-        fn ask_facts(&mut self) {}
-
-        fn facts(&self) -> &Facts {
-            &self.facts
-        }
-    }
-
-    impl AsFd for Played {
-        fn as_fd(&self) -> BorrowedFd<'_> {
-            self.bell.as_fd()
-        }
-    }
-
-    #[test]
-    fn a_storm_is_taken_in_portions() {
-        let facts = Played::new(PortState::Active, VecDeque::new()).facts;
-        let event = || Event::Facts(Box::new(facts.clone()));
-        let way = Played::new(PortState::Active, (0..EVENTS).map(|_| event()).collect());
-        let now = Instant::now();
-        let node = Node::new(Settings::default(), 1);
-        let reopen = Box::new(|| Err(String::new()));
-        let mut driver = Driver::new(node, Clock::starting(now), way, None, (None, 1), reopen);
-        driver.turn(now, &mut |_| {});
-        assert_eq!(driver.deadline(), Some(now), "one is left");
-        driver.turn(now, &mut |_| {});
-        assert_eq!(driver.more, None);
-    }
-
-    #[test]
-    fn a_port_that_was_gone_is_opened_again() {
-        let ended = Event::Ended(Fault {
-            call: "umad_recv",
-            errno: 19,
-        });
-        let mut attempts = 0;
-        let reopen = move || {
-            attempts += 1;
-            match attempts {
-                1 => Err("still gone".to_owned()),
-                _ => Ok(Played::new(PortState::Active, VecDeque::new()) as Box<dyn Subnet + Send>),
-            }
-        };
-        let way = Played::new(PortState::Active, VecDeque::from([ended]));
-        let mut now = Instant::now();
-        let node = Node::new(Settings::default(), 1);
-        let clock = Clock::starting(now);
-        let place = (None, 1);
-        let mut driver = Driver::new(node, clock, way, None, place, Box::new(reopen));
-        let mut told = Vec::new();
-        driver.turn(now, &mut |news| told.push(news));
-        assert!(matches!(told[..], [News::Ended(_)]), "{told:?}");
-        for again in [true, false] {
-            let due = driver.ended.expect("tried again");
-            assert_eq!(driver.deadline(), Some(due));
-            now = due;
-            driver.turn(now, &mut |_| {});
-            assert_eq!(driver.ended.is_some(), again);
-        }
-    }
-
-    /// A queue pair of a node that is no more.
-    fn gone() -> Box<dyn Datagrams + Send> {
-        let wanted = PairWanted {
-            p_key: 0xFFFF,
-            ..PairWanted::default()
-        };
-        Box::new(MemoryFabric::new().open_pair(&wanted).unwrap())
-    }
-
-    #[test]
-    fn queue_pairs_that_are_gone_are_made_anew_once_a_second() {
-        let mut subnet = MemorySubnet::new(vec![PKey::DEFAULT]);
-        let (way, fabric) = subnet.add_port().unwrap();
-        let start = Instant::now();
-        let clock = Clock::starting(start);
-        let mut driver = Driver::new(
-            Node::new(Settings::default(), 1),
-            clock,
-            Box::new(way),
-            Some(Box::new(fabric)),
-            (None, 1),
-            Box::new(|| Err("it never ends".to_owned())),
-        );
-        let spec = LinkSpec {
-            p_key: PKey::DEFAULT,
-            family: Family::V4,
-            create: Some(Creation::default()),
-            router: false,
-        };
-        let mut link = None;
-        driver.tell(|node, at| link = node.add_link(at, spec).ok(), start);
-        let link = link.unwrap();
-        let mut now = start;
-        let is_whole = |driver: &Driver| {
-            let state = driver.node().link_status(link).map(|it| it.state);
-            let pair = driver.pair(link).is_some_and(|pair| !pair.is_gone());
-            pair && state == Some(LinkState::Up)
-        };
-        let until_whole = |driver: &mut Driver, now: &mut Instant| {
-            let most = *now + Duration::from_secs(60);
-            while !is_whole(driver) {
-                assert!(*now < most, "{:?}", driver.node().link_status(link));
-                *now += Duration::from_millis(10);
-                driver.turn(*now, &mut |_| {});
-            }
-        };
-        until_whole(&mut driver, &mut now);
-        driver.open[usize::from(link.0)] = Some(gone());
-        until_whole(&mut driver, &mut now);
-        let first = driver.renewed.expect("it was gone");
-        driver.open[usize::from(link.0)] = Some(gone());
-        driver.turn(first + AGAIN / 2, &mut |_| {});
-        assert_eq!(driver.renewed, Some(first), "not before its time");
-        assert!(driver.deadline().is_some_and(|due| due <= first + AGAIN));
-        until_whole(&mut driver, &mut now);
-        assert!(driver.renewed >= Some(first + AGAIN));
-    }
-}
+mod tests;

@@ -11,13 +11,13 @@
 //! the egress rule (link section 9) is its first line and a send-only join. A membership as a sender ends when it was not used for a while.
 //! The address of the interface is the operating system's: its ARP, its neighbours, its DHCP.
 //!
-//! A queue pair whose device is gone is dropped, with every membership. Another one is tried for, each second; it joins what was
-//! asked for.
+//! A queue pair whose device is gone is dropped, with every membership; so is one whose GID, which is the interface's address, is not
+//! where it was in the port's table. Another one is tried for, each second; it joins what was asked for.
 
 use crate::pairs::Pairs;
 use rpcrdma_fabric::datagram::{
-    AddressVector, Arrival, Failure, FailureKind, LinkChange, LinkName, Membership, Memberships,
-    PairFacts, Standing,
+    AddressVector, Arrival, DatagramCounts, Failure, FailureKind, LinkChange, LinkName, Membership,
+    Memberships, PairFacts, Standing,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 /// Groups at most.
-const GROUPS: usize = 1024;
+pub(crate) const GROUPS: usize = 1024;
 /// Frames that wait for one group at most.
 const WAITING: usize = 16;
 /// The first pause after a failure, and the longest.
@@ -38,13 +38,43 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// A device that is gone is looked for again after so long, and so on.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a link stands on while its device is there, dropped in this order.
+/// What a link stands on while its device and its address are there, dropped in this order.
 pub(crate) struct Footing {
-    pub(crate) pair: Box<dyn Memberships + Send>,
+    pair: Box<dyn Memberships + Send>,
     /// Tells what becomes of the device.
-    pub(crate) fabric: Box<dyn Pairs + Send>,
+    fabric: Box<dyn Pairs + Send>,
     /// The port is ready.
-    pub(crate) up: bool,
+    up: bool,
+    /// Where the GID that it sends from is in the port's table.
+    gid_place: Option<usize>,
+}
+
+impl Footing {
+    /// What cannot be read of the port is taken for well: if it is not, that is said later.
+    pub(crate) fn new(pair: Box<dyn Memberships + Send>, fabric: Box<dyn Pairs + Send>) -> Self {
+        let PairFacts {
+            device, link, gid, ..
+        } = pair.facts();
+        let port = fabric.link(Some(device), *link);
+        let gids = port.iter().flat_map(|port| &port.gids);
+        let gid_place = gids.into_iter().position(|it| it == gid);
+        Self {
+            up: port.is_none_or(|port| port.up),
+            gid_place,
+            pair,
+            fabric,
+        }
+    }
+
+    /// Its GID is not where it was: what is sent would come from another address, or from none.
+    fn has_moved(&self) -> bool {
+        let PairFacts {
+            device, link, gid, ..
+        } = self.pair.facts();
+        let now = self.fabric.link(Some(device), *link);
+        let now = now.zip(self.gid_place);
+        now.is_some_and(|(port, place)| port.gids.get(place) != Some(gid))
+    }
 }
 
 /// Makes a footing again: after the device was gone.
@@ -87,8 +117,8 @@ pub(crate) struct EthernetCounts {
 
 /// A link, and its queue pair.
 pub(crate) struct Ethernet {
-    /// `None`: the device is gone.
-    footing: Option<Footing>,
+    /// Or why there is none.
+    footing: Result<Footing, &'static str>,
     /// Of the queue pair, or the last one there was.
     facts: PairFacts,
     reopen: Reopen,
@@ -97,6 +127,8 @@ pub(crate) struct Ethernet {
     groups: BTreeMap<IpAddr, Group>,
     frame: Vec<u8>,
     counts: EthernetCounts,
+    /// Of queue pairs that are gone.
+    before: DatagramCounts,
 }
 
 impl Ethernet {
@@ -104,12 +136,13 @@ impl Ethernet {
         let footing = reopen()?;
         Ok(Self {
             facts: footing.pair.facts().clone(),
-            footing: Some(footing),
+            footing: Ok(footing),
             reopen,
             again: None,
             groups: BTreeMap::new(),
             frame: Vec::new(),
             counts: EthernetCounts::default(),
+            before: DatagramCounts::default(),
         })
     }
 
@@ -122,12 +155,21 @@ impl Ethernet {
         &self.facts
     }
 
+    /// What came and went by its queue pairs, those that are gone included.
+    pub(crate) fn pair_counts(&self) -> DatagramCounts {
+        let mut counts = self.before;
+        if let Ok(on) = &self.footing {
+            counts.add(&on.pair.counts());
+        }
+        counts
+    }
+
     /// Why it is down; `None` while it is up.
     pub(crate) const fn trouble(&self) -> Option<&'static str> {
         match &self.footing {
-            None => Some("its device is gone"),
-            Some(Footing { up: false, .. }) => Some("its port is down"),
-            Some(_) => None,
+            Err(why) => Some(*why),
+            Ok(Footing { up: false, .. }) => Some("its port is down"),
+            Ok(_) => None,
         }
     }
 
@@ -174,8 +216,8 @@ impl Ethernet {
 
     /// Has the manager leave a group. Where there is no queue pair there is no membership either.
     fn forget(&mut self, address: IpAddr) -> Result<(), Failure> {
-        let pair = self.footing.as_mut().map(|on| &mut on.pair);
-        pair.map_or(Ok(()), |pair| pair.leave(address))
+        let on = self.footing.as_mut().ok();
+        on.map_or(Ok(()), |on| on.pair.leave(address))
     }
 
     /// Sends a frame to a group.
@@ -204,8 +246,8 @@ impl Ethernet {
 
     fn put(&mut self, to: &AddressVector, frame: &[u8], to_group: bool) {
         match self.footing.as_mut().map(|on| on.pair.send(frame, to)) {
-            Some(Ok(())) => self.counts.sent += u64::from(to_group),
-            Some(Err(_)) | None => self.counts.unsent += 1,
+            Ok(Ok(())) => self.counts.sent += u64::from(to_group),
+            Ok(Err(_)) | Err(_) => self.counts.unsent += 1,
         }
     }
 
@@ -237,8 +279,8 @@ impl Ethernet {
             until: now + ANSWER,
         };
         let begun = match &mut self.footing {
-            Some(on) => on.pair.join(address, group.membership),
-            None => Err(FailureKind::Gone.because("the device is gone")),
+            Ok(on) => on.pair.join(address, group.membership),
+            Err(why) => Err(FailureKind::Gone.because(*why)),
         };
         if let Err(failure) = begun {
             self.failed(address, &failure, now);
@@ -269,7 +311,7 @@ impl Ethernet {
             }
         }
         // What rests without a queue pair is joined when there is one.
-        if self.footing.is_some() {
+        if self.footing.is_ok() {
             let due: Vec<IpAddr> = self.due(now).collect();
             for address in due {
                 self.retry_or_leave(address, now);
@@ -278,36 +320,39 @@ impl Ethernet {
     }
 
     fn standing(&mut self) -> Option<(IpAddr, Standing)> {
-        self.footing.as_mut()?.pair.standing()
+        self.footing.as_mut().ok()?.pair.standing()
     }
 
     fn hear_device(&mut self, now: Instant) {
-        let Some(on) = &mut self.footing else {
+        let Ok(on) = &mut self.footing else {
             return;
         };
-        let mut gone = false;
+        let (mut gone, mut moved) = (false, false);
         while let Some((name, change)) = on.fabric.change() {
             match change {
                 _ if !is_of(&name, &self.facts) => {}
                 LinkChange::Up => on.up = true,
                 LinkChange::Down => on.up = false,
                 LinkChange::Gone => gone = true,
-                // Addresses are the operating system's; the rest is InfiniBand's.
-                LinkChange::Gids
-                | LinkChange::Lid
+                LinkChange::Gids => moved = on.has_moved(),
+                // InfiniBand's.
+                LinkChange::Lid
                 | LinkChange::SubnetManager
                 | LinkChange::Reregister
                 | LinkChange::PKeys => {}
             }
         }
         if gone || on.pair.is_gone() {
-            self.fall(now);
+            self.fall("its device is gone", now);
+        } else if moved {
+            self.fall("its address is not the port's any more", now);
         }
     }
 
-    /// Drops a queue pair that is gone. What was joined to send alone is joined again by whoever sends.
-    fn fall(&mut self, now: Instant) {
-        self.footing = None;
+    /// Drops a queue pair that is gone, or of no use. What was joined to send alone is joined again by whoever sends.
+    fn fall(&mut self, why: &'static str, now: Instant) {
+        self.before = self.pair_counts();
+        self.footing = Err(why);
         self.again = Some(now);
         let counts = &mut self.counts;
         self.groups.retain(|_, group| {
@@ -327,7 +372,7 @@ impl Ethernet {
             return;
         };
         self.facts = footing.pair.facts().clone();
-        self.footing = Some(footing);
+        self.footing = Ok(footing);
         self.again = None;
         let all: Vec<IpAddr> = self.groups.keys().copied().collect();
         for address in all {
@@ -376,7 +421,7 @@ impl Ethernet {
 
     /// The next frame that came.
     pub(crate) fn receive(&mut self) -> Option<Arrival> {
-        self.footing.as_mut()?.pair.receive(&mut self.frame)
+        self.footing.as_mut().ok()?.pair.receive(&mut self.frame)
     }
 
     /// Its octets.

@@ -14,8 +14,10 @@ pub struct HostCounts {
     pub datagrams: u64,
     /// Datagrams for others.
     pub others: u64,
-    /// Frames that cannot be read.
+    /// Frames that cannot be read. On InfiniBand the port counts them, by reason.
     pub rejected: u64,
+    /// Datagrams for us that found too many waiting to be taken.
+    pub lost: u64,
 }
 
 /// One link's IP.

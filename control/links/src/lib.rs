@@ -33,4 +33,4 @@ pub use host::HostCounts;
 pub use links::{Datagram, Links, Unsent};
 pub use memory::MemorySubnet;
 pub use start::Refused;
-pub use status::{GroupReport, IpReport, LinkReport};
+pub use status::{Counted, DhcpReport, GroupReport, IpReport, LinkReport, ResourceReport};

@@ -83,8 +83,6 @@ pub struct Links {
     pub(crate) ports: Vec<Ground>,
     pub(crate) links: Vec<Link>,
     pub(crate) datagrams: VecDeque<Datagram>,
-    /// Datagrams that found the queue full.
-    pub(crate) lost: u64,
     /// Groups are left from then on.
     pub(crate) leave: Option<Instant>,
     pub(crate) left: bool,
@@ -357,7 +355,10 @@ impl Links {
         } else if self.datagrams.len() < DATAGRAMS {
             self.datagrams.push_back(datagram);
         } else {
-            self.lost += 1;
+            self.links[datagram.link].halves[datagram.half]
+                .host
+                .counts
+                .lost += 1;
         }
     }
 

@@ -2,19 +2,20 @@
 
 use rpcrdma_fabric::connect::{Event, Fabric};
 use rpcrdma_fabric::datagram::{
-    AddressVector, DatagramFabric, Datagrams, Failure, FailureKind, Group, GroupLimits, LinkChange,
+    AddressVector, DatagramFabric, Datagrams, Failure, FailureKind, Group, Link, LinkChange,
     LinkName, PairWanted,
 };
 use rpcrdma_ipoib::node;
 use std::os::fd::BorrowedFd;
+use tracing::info;
 
 /// A fabric that makes UD queue pairs, and tells what becomes of its devices.
 pub(crate) trait Pairs {
     /// Makes one.
     fn open(&mut self, wanted: &PairWanted) -> Result<Box<dyn Datagrams + Send>, Failure>;
 
-    /// How much of multicast a port's device has; `None` where it does not say.
-    fn limits(&self, device: Option<&str>, number: u8) -> Option<GroupLimits>;
+    /// What is known of a port now; `None` where it cannot be read.
+    fn link(&self, device: Option<&str>, number: u8) -> Option<Link>;
 
     /// What has changed of a link since, oldest first.
     fn change(&mut self) -> Option<(LinkName, LinkChange)>;
@@ -28,8 +29,8 @@ impl<F: Fabric + DatagramFabric> Pairs for F {
         Ok(Box::new(self.open_pair(wanted)?))
     }
 
-    fn limits(&self, device: Option<&str>, number: u8) -> Option<GroupLimits> {
-        self.link(device, number).ok().map(|link| link.limits)
+    fn link(&self, device: Option<&str>, number: u8) -> Option<Link> {
+        DatagramFabric::link(self, device, number).ok()
     }
 
     fn change(&mut self) -> Option<(LinkName, LinkChange)> {
@@ -44,6 +45,60 @@ impl<F: Fabric + DatagramFabric> Pairs for F {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Fabric::descriptor(self)
+    }
+}
+
+/// Whether a port has queue pairs.
+pub(crate) enum QueuePairs {
+    /// It has, of this fabric.
+    Of(Box<dyn Pairs + Send>),
+    /// It has none: groups are joined, and nothing is sent or received. Verbs that are there all the same tell what becomes
+    /// of the device: that its subnet manager asks for everything to be joined again comes by them alone.
+    None {
+        /// Those verbs.
+        watched: Option<Box<dyn Pairs + Send>>,
+    },
+}
+
+impl QueuePairs {
+    /// None, on a device that may be watched.
+    pub(crate) fn none(watched: Option<Box<dyn Pairs + Send>>) -> Self {
+        if watched.is_none() {
+            info!("no verbs here: that a subnet manager has restarted is found by asking alone");
+        }
+        Self::None { watched }
+    }
+
+    /// What makes them.
+    pub(crate) fn made_by(&self) -> Option<&(dyn Pairs + Send)> {
+        match self {
+            Self::Of(pairs) => Some(&**pairs),
+            Self::None { .. } => None,
+        }
+    }
+
+    /// The same, to make one.
+    pub(crate) fn maker(&mut self) -> Option<&mut (dyn Pairs + Send + 'static)> {
+        match self {
+            Self::Of(pairs) => Some(&mut **pairs),
+            Self::None { .. } => None,
+        }
+    }
+
+    /// What has changed of a link of the device since.
+    pub(crate) fn change(&mut self) -> Option<(LinkName, LinkChange)> {
+        match self {
+            Self::Of(pairs) => pairs.change(),
+            Self::None { watched } => watched.as_mut()?.change(),
+        }
+    }
+
+    /// Readable when something may have.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Of(pairs) => pairs.descriptor(),
+            Self::None { watched } => watched.as_ref()?.descriptor(),
+        }
     }
 }
 

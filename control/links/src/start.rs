@@ -6,11 +6,11 @@ use crate::ethernet::{Ethernet, Footing};
 use crate::link::{IpOf, Link};
 use crate::links::{Ground, Links};
 use crate::memory::MemorySubnet;
-use crate::pairs::Pairs;
+use crate::pairs::{Pairs, QueuePairs};
 use crate::words;
 use rand::Rng;
 use rpcrdma_config::link::{DevicePort, Ipv4, Link as Plan, Subnet};
-use rpcrdma_fabric::datagram::{DatagramFabric, Datagrams, GroupLimits};
+use rpcrdma_fabric::datagram::GroupLimits;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{LinkId, Node};
@@ -68,7 +68,6 @@ impl Links {
             ports: Vec::new(),
             links: Vec::new(),
             datagrams: VecDeque::new(),
-            lost: 0,
             leave: None,
             left: false,
         };
@@ -99,7 +98,8 @@ impl Links {
                 // It never ends.
                 let reopen = Box::new(|| Err("a port of this process".to_owned()));
                 let way = Box::new(way);
-                let driver = Driver::new(node, self.clock, way, Some(pairs), (None, 1), reopen);
+                let pairs = QueuePairs::Of(pairs);
+                let driver = Driver::new(node, self.clock, way, pairs, (None, 1), reopen);
                 self.add_port(Ground::Node(Box::new(driver)))
             }
             Subnet::Infiniband => self.infiniband(plan, plans)?,
@@ -138,12 +138,13 @@ impl Links {
             Ok(Box::new(way.map_err(|absent| absent.to_string())?))
         });
         let way = reopen()?;
-        let pairs: Option<Box<dyn Pairs + Send>> = match plan.datagrams {
-            true => Some(Box::new(verbs()?)),
-            false => None,
+        let pairs = if plan.datagrams {
+            QueuePairs::Of(Box::new(verbs()?))
+        } else {
+            QueuePairs::none(verbs().ok().map(|fabric| Box::new(fabric) as _))
         };
         let together = plans.iter().filter(|it| it.device.as_ref() == Some(wanted));
-        let limited = pairs.as_deref();
+        let limited = pairs.made_by();
         let limited = limited.map(|pairs| limits(pairs, Some(device), *port));
         let together: Vec<_> = together.cloned().collect();
         let node = self.node(&together, limited.unwrap_or_default());
@@ -215,7 +216,7 @@ impl Links {
 
 /// What a port's device has for groups: 0 is as little as a device says.
 fn limits(pairs: &dyn Pairs, device: Option<&str>, number: u8) -> Device {
-    let limits = pairs.limits(device, number);
+    let limits = pairs.link(device, number).map(|link| link.limits);
     let some = |of: fn(&GroupLimits) -> u32| limits.as_ref().map(of).filter(|&most| most > 0);
     Device {
         groups: some(|it| it.groups),
@@ -263,14 +264,7 @@ fn ethernet(plan: &Plan) -> Result<Ethernet, String> {
         let mut fabric = verbs()?;
         let pair = fabric.open_managed(&ManagedWanted::at(at));
         let pair = pair.map_err(|it| it.to_string())?;
-        let place = pair.facts();
-        let link = fabric.link(Some(&place.device), place.link);
-        Ok(Footing {
-            // What cannot be read is said later, if it is down.
-            up: link.map_or(true, |link| link.up),
-            pair: Box::new(pair),
-            fabric: Box::new(fabric),
-        })
+        Ok(Footing::new(Box::new(pair), Box::new(fabric)))
     }))
 }
 

@@ -1,16 +1,24 @@
 //! What links look like from outside: for `rpcrdmad status`, metrics and tests.
 
-use crate::ethernet::Ethernet;
+use crate::driver::Driver;
+use crate::ethernet::{Ethernet, GROUPS};
 use crate::host::HostCounts;
-use crate::link::Link;
+use crate::link::{IpOf, Link};
 use crate::links::{Ground, Links};
+use crate::words;
+use rpcrdma_dhcp::client::Client;
+use rpcrdma_dhcp::message::Reject as DhcpReject;
 use rpcrdma_dhcp::phase::Phase;
-use rpcrdma_fabric::datagram::Membership;
+use rpcrdma_fabric::datagram::{DatagramCounts, Membership};
 use rpcrdma_ipoib::join::JoinState;
 use rpcrdma_ipoib::mgid::Family;
-use rpcrdma_ipoib::node::Node;
-use rpcrdma_ipoib::trouble::Operation;
+use rpcrdma_ipoib::packet::Reject;
+use rpcrdma_ipoib::trouble::{Ignored, Operation, Resource};
+use std::fmt::Debug;
 use std::net::IpAddr;
+
+/// Counters by name, as the source has it: `NoListener`, or `wrong_q_key`. None that are zero.
+pub type Counted = Vec<(String, u64)>;
 
 /// A link.
 #[derive(Clone, Debug)]
@@ -25,18 +33,16 @@ pub struct LinkReport {
     pub ips: Vec<IpReport>,
     /// Addresses in use.
     pub addresses: Vec<IpAddr>,
-    /// Where the DHCP client is, where there is one.
-    pub dhcp: Option<Phase>,
-    /// Memberships that the subnet administrator has granted to the port.
-    pub memberships: u32,
-    /// Groups that the port's queue pairs are attached to.
-    pub attached_groups: u32,
+    /// Its DHCP client, where there is one.
+    pub dhcp: Option<DhcpReport>,
+    /// What multicast uses up of the port.
+    pub resources: Vec<ResourceReport>,
     /// Failed operations on the port, by what was tried and why it failed; none that are zero.
     pub failures: Vec<(&'static str, &'static str, u64)>,
-    /// Datagrams that were not sent, by reason; none that are zero.
-    pub drops: Vec<(&'static str, u64)>,
-    /// What came to the port and was not taken, by reason; none that are zero.
-    pub ignored: Vec<(&'static str, u64)>,
+    /// Datagrams that were not sent, by reason.
+    pub drops: Counted,
+    /// What came to the port and was not taken, by reason.
+    pub ignored: Counted,
     /// The groups that are known.
     pub groups: Vec<GroupReport>,
 }
@@ -52,8 +58,33 @@ pub struct IpReport {
     pub error: Option<&'static str>,
     /// The largest IP packet, octets; 0 while it is not up.
     pub mtu: u16,
-    /// What came.
-    pub counts: HostCounts,
+    /// What came and went by its queue pair ([`DatagramCounts`](rpcrdma_fabric::datagram::DatagramCounts)), and whom what came
+    /// was for ([`HostCounts`](crate::HostCounts)).
+    pub frames: Counted,
+    /// Frames to neighbours that were not sent, by reason.
+    pub neighbours_lost: Counted,
+    /// What neighbours said and was not taken, by reason.
+    pub neighbours_unheard: Counted,
+}
+
+/// A DHCP client.
+#[derive(Clone, Debug)]
+pub struct DhcpReport {
+    /// Where it is.
+    pub phase: Phase,
+    /// Its messages, and the replies that did not count by reason.
+    pub counts: Counted,
+}
+
+/// What multicast uses up.
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceReport {
+    /// `Memberships`, `AttachedGroups` or `Attachments`.
+    pub name: &'static str,
+    /// In use.
+    pub used: u32,
+    /// There is, as far as the device or a limit of our own says.
+    pub limit: Option<u32>,
 }
 
 /// A group.
@@ -90,57 +121,34 @@ impl Links {
         self.links.iter().map(|link| self.report(link)).collect()
     }
 
-    /// Datagrams that were lost because nobody took earlier ones.
-    #[must_use]
-    pub const fn lost(&self) -> u64 {
-        self.lost
-    }
-
     fn report(&self, link: &Link) -> LinkReport {
+        let port = link.plan.device.as_ref();
         let mut report = LinkReport {
             name: link.plan.name.clone(),
-            port: link
-                .plan
-                .device
-                .as_ref()
-                .map_or_else(|| "memory".to_owned(), ToString::to_string),
+            port: port.map_or_else(|| "memory".to_owned(), ToString::to_string),
             p_key: link.plan.p_key,
             ips: Vec::new(),
             addresses: link.addresses().collect(),
-            dhcp: link.dhcp.as_ref().map(|dhcp| dhcp.phase()),
-            memberships: 0,
-            attached_groups: 0,
+            dhcp: link.dhcp.as_ref().map(dhcp),
+            resources: Vec::new(),
             failures: Vec::new(),
             drops: Vec::new(),
             ignored: Vec::new(),
             groups: Vec::new(),
         };
         match &self.ports[link.port] {
-            Ground::Node(driver) => {
-                of_node(&mut report, link, driver.node());
-                add(&mut report.drops, [("Unsent", driver.unsent())]);
-            }
+            Ground::Node(driver) => of_node(&mut report, link, driver),
             Ground::Ethernet(ethernet) => of_ethernet(&mut report, link, ethernet),
         }
         report
     }
 }
 
-fn of_node(report: &mut LinkReport, link: &Link, node: &Node) {
-    let status = node.status();
-    report.memberships = status.memberships.0;
-    report.attached_groups = status.attached_groups.0;
+fn of_node(report: &mut LinkReport, link: &Link, driver: &Driver) {
+    let node = driver.node();
+    report.resources = node.status().resources().map(resource).into();
     for half in &link.halves {
-        let Some(status) = node.link_status(half.id) else {
-            continue;
-        };
-        report.ips.push(IpReport {
-            version: version(half.family),
-            state: crate::words::state(status.state),
-            error: status.error.map(crate::words::refusal),
-            mtu: status.attributes.map_or(0, |link| link.mtu.ip_octets()),
-            counts: half.host.counts,
-        });
+        report.ips.extend(ip_of_node(half, driver));
         let groups = node.groups().filter(|group| group.link == half.id);
         report.groups.extend(groups.map(|group| GroupReport {
             group: group.mgid.to_string(),
@@ -156,11 +164,34 @@ fn of_node(report: &mut LinkReport, link: &Link, node: &Node) {
         let named = some.map(|(cause, count)| (operation.name(), cause.name(), count));
         report.failures.extend(named);
     }
-    let drops = ledger.drops().iter().filter(|(_, count)| *count > 0);
-    report.drops = drops.map(|(why, count)| (why.name(), count)).collect();
+    report.drops = by_kind(ledger.drops().iter());
+    report.drops.extend(named([("Unsent", driver.unsent())]));
+    // Broken frames have counters of their own.
     let ignored = ledger.ignored_things().iter();
-    let ignored = ignored.filter(|(_, count)| *count > 0);
-    report.ignored = ignored.map(|(why, count)| (why.name(), count)).collect();
+    let ignored = ignored.filter(|(why, _)| *why != Ignored::BrokenFrame);
+    report.ignored = by_kind(ignored);
+    let frames = Reject::ALL.iter().copied();
+    let frames = frames.map(|why| (why, node.frames_refused(why)));
+    report.ignored.extend(prefixed("Frame", by_kind(frames)));
+    let counts = driver.subnet_counts();
+    report.ignored.extend(named([
+        ("DroppedMad", counts.dropped),
+        ("StrayMad", counts.strays),
+    ]));
+}
+
+fn ip_of_node(half: &IpOf, driver: &Driver) -> Option<IpReport> {
+    let status = driver.node().link_status(half.id)?;
+    let counts = driver.node().neighbour_counts(half.id)?;
+    Some(IpReport {
+        version: version(half.family),
+        state: words::state(status.state),
+        error: status.error.map(words::refusal),
+        mtu: status.attributes.map_or(0, |link| link.mtu.ip_octets()),
+        frames: frames(half, &driver.pair_counts(half.id)),
+        neighbours_lost: by_kind(counts.lost.iter()),
+        neighbours_unheard: by_kind(counts.unheard.iter()),
+    })
 }
 
 fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
@@ -173,16 +204,14 @@ fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
             report.failures.push((operation, "Device", count));
         }
     }
-    add(
-        &mut report.drops,
-        [("NotJoined", counts.dropped), ("Unsent", counts.unsent)],
-    );
+    report.drops = named([("NotJoined", counts.dropped), ("Unsent", counts.unsent)]);
+    let mut memberships = 0;
     for (address, membership, joined) in ethernet.groups() {
         let name = match membership {
             Membership::Full => "FullMember",
             Membership::SendOnly => "SendOnlyFullMember",
         };
-        report.memberships += u32::from(joined);
+        memberships += u32::from(joined);
         report.groups.push(GroupReport {
             group: address.to_string(),
             mlid: 0,
@@ -190,6 +219,10 @@ fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
             attached: joined && membership == Membership::Full,
         });
     }
+    let limit = u32::try_from(GROUPS).ok();
+    report
+        .resources
+        .push(resource((Resource::Memberships, (memberships, limit))));
     let mtu = ethernet.facts().payload_bytes;
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX).saturating_sub(4);
     report.ips.extend(link.halves.iter().map(|half| IpReport {
@@ -197,13 +230,73 @@ fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
         state: if half.up { "up" } else { "down" },
         error: half.error,
         mtu: if half.up { mtu } else { 0 },
-        counts: half.host.counts,
+        frames: frames(half, &ethernet.pair_counts()),
+        neighbours_lost: Counted::new(),
+        neighbours_unheard: Counted::new(),
     }));
 }
 
-/// Adds what is not zero.
-fn add<const N: usize>(to: &mut Vec<(&'static str, u64)>, counts: [(&'static str, u64); N]) {
-    to.extend(counts.into_iter().filter(|(_, count)| *count > 0));
+/// What came and went by queue pairs.
+fn frames(half: &IpOf, pairs: &DatagramCounts) -> Counted {
+    let HostCounts {
+        datagrams,
+        others,
+        rejected,
+        lost,
+    } = half.host.counts;
+    let host = [
+        ("datagrams", datagrams),
+        ("others", others),
+        ("rejected", rejected),
+        ("lost", lost),
+    ];
+    named(
+        pairs
+            .named()
+            .map(|(name, _, count)| (name, count))
+            .chain(host),
+    )
+}
+
+fn dhcp(client: &Client) -> DhcpReport {
+    let counts = client.counts();
+    let rejected = DhcpReject::ALL.into_iter().zip(counts.rejected);
+    let mut all = named([
+        ("Sent", counts.sent),
+        ("Heard", counts.heard),
+        ("Conflicts", counts.conflicts),
+    ]);
+    all.extend(by_kind(rejected));
+    DhcpReport {
+        phase: client.phase(),
+        counts: all,
+    }
+}
+
+fn resource((resource, (used, limit)): (Resource, (u32, Option<u32>))) -> ResourceReport {
+    ResourceReport {
+        name: resource.name(),
+        used,
+        limit,
+    }
+}
+
+/// Counters by their names.
+fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> Counted {
+    let some = counts.into_iter().filter(|(_, count)| *count > 0);
+    some.map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+/// Counters by the names of their kinds.
+fn by_kind<K: Debug>(counts: impl Iterator<Item = (K, u64)>) -> Counted {
+    let some = counts.filter(|(_, count)| *count > 0);
+    some.map(|(kind, count)| (format!("{kind:?}"), count))
+        .collect()
+}
+
+fn prefixed(prefix: &str, counts: Counted) -> impl Iterator<Item = (String, u64)> {
+    let counts = counts.into_iter();
+    counts.map(move |(name, count)| (format!("{prefix}{name}"), count))
 }
 
 const fn version(family: Family) -> u8 {

@@ -27,11 +27,20 @@ const FIRST_PORT: u16 = 49_152;
 /// Leaving all groups may take so long.
 const CLOSE_WITHIN: Duration = Duration::from_secs(6);
 
+/// A backend of a front, both by their places in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BackendPlace {
+    pub(crate) front: usize,
+    pub(crate) backend: u16,
+}
+
 /// Links, who answers on them, and who asks.
 pub(crate) struct Discovery {
     links: Links,
     /// By link.
     answerers: Vec<Answering>,
+    /// The backend behind each service that they tell of.
+    behind: Vec<Option<BackendPlace>>,
     sought: Vec<Sought>,
     random: StdRng,
     closing: Option<Instant>,
@@ -69,14 +78,17 @@ impl Discovery {
             return Ok(None);
         }
         let links = Links::start(&plan.links, now).context("links")?;
+        let told = services::of(plan);
+        let services: Vec<_> = told.iter().map(|it| it.service.clone()).collect();
         let answerers = plan.links.iter().map(|link| Answering {
-            answerer: Answerer::new(services::of(plan), link.answer.per_second),
+            answerer: Answerer::new(services.clone(), link.answer.per_second),
             groups: link.answer.groups.clone(),
             allow: link.answer.allow.clone(),
         });
         Ok(Some(Self {
             links,
             answerers: answerers.collect(),
+            behind: told.iter().map(|it| it.behind).collect(),
             sought: sought(plan),
             random: rand::make_rng(),
             closing: None,
@@ -172,6 +184,17 @@ impl Discovery {
     pub(crate) fn failed(&mut self, back: usize, address: SocketAddr, now: Instant) {
         if let Some(sought) = self.sought.iter_mut().find(|it| it.back == back) {
             sought.seeker.failed(address, now);
+        }
+    }
+
+    /// A backend can be reached, or not: queries for what it serves are answered, or not.
+    pub(crate) fn backend_is(&mut self, place: BackendPlace, reachable: bool) {
+        let behind = self.behind.iter().enumerate();
+        let services = behind.filter(|(_, it)| **it == Some(place));
+        for (service, _) in services {
+            for Answering { answerer, .. } in &mut self.answerers {
+                answerer.set_reachable(service, reachable);
+            }
         }
     }
 

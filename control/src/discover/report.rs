@@ -3,8 +3,11 @@
 use super::{Discovery, Sought};
 use crate::status::document;
 use rpcrdma_discovery::answer::AnswerCounts;
-use rpcrdma_links::{GroupReport, IpReport, LinkReport};
+use rpcrdma_discovery::rpcbind::Reject;
+use rpcrdma_discovery::seek::Unheard;
+use rpcrdma_links::{Counted, DhcpReport, GroupReport, IpReport, LinkReport};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 impl Discovery {
     /// The links as they are. Not for every turn: it goes through all groups.
@@ -23,64 +26,64 @@ fn report<'a>(
     answers: &AnswerCounts,
     sought: impl Iterator<Item = &'a Sought>,
 ) -> document::Link {
-    let rejected: u64 = answers.rejected.iter().sum();
-    let answers = [
-        ("answered", answers.answered),
-        ("not_served", answers.not_served),
-        ("over_rate", answers.over_rate),
-        ("not_allowed", answers.not_allowed),
-        ("rejected", rejected),
-    ];
-    let named = |counts: Vec<(&'static str, u64)>| -> BTreeMap<String, u64> {
-        counts
-            .into_iter()
-            .map(|(name, count)| (snake(name), count))
-            .collect()
-    };
+    let (dhcp, dhcp_messages) = link.dhcp.map(dhcp).unzip();
+    let resources = link.resources.into_iter().map(|it| {
+        let (used, limit) = (it.used, it.limit);
+        (snake(it.name), document::LinkResource { used, limit })
+    });
+    let failures = link.failures.into_iter();
+    let failures = failures.map(|(operation, cause, count)| document::LinkFailure {
+        operation: snake(operation),
+        cause: snake(cause),
+        count,
+    });
     document::Link {
         name: link.name,
         port: link.port,
         p_key: link.p_key,
         ips: link.ips.into_iter().map(ip).collect(),
         addresses: link.addresses.iter().map(ToString::to_string).collect(),
-        dhcp: link.dhcp.map(|phase| format!("{phase:?}").to_lowercase()),
-        memberships: link.memberships,
-        attached_groups: link.attached_groups,
-        failures: link
-            .failures
-            .into_iter()
-            .map(|(operation, cause, count)| document::LinkFailure {
-                operation: snake(operation),
-                cause: snake(cause),
-                count,
-            })
-            .collect(),
+        dhcp,
+        dhcp_messages: dhcp_messages.unwrap_or_default(),
+        resources: resources.collect(),
+        failures: failures.collect(),
         drops: named(link.drops),
         ignored: named(link.ignored),
         groups: link.groups.into_iter().map(group).collect(),
-        answers: answers
-            .into_iter()
-            .map(|(name, count)| (name.to_owned(), count))
-            .collect(),
+        answers: answered(answers),
         sought: sought.map(found).collect(),
     }
 }
 
-fn ip(ip: IpReport) -> document::LinkIp {
-    let frames = [
-        ("datagrams", ip.counts.datagrams),
-        ("others", ip.counts.others),
-        ("rejected", ip.counts.rejected),
+fn dhcp(client: DhcpReport) -> (String, BTreeMap<String, u64>) {
+    let phase = format!("{:?}", client.phase).to_lowercase();
+    (phase, named(client.counts))
+}
+
+/// Queries by what became of them: those that can be read always, the others by reason.
+fn answered(counts: &AnswerCounts) -> BTreeMap<String, u64> {
+    let silent = Reject::ALL.into_iter().zip(counts.rejected);
+    let mut all = by_kind(silent);
+    let read = [
+        ("answered", counts.answered),
+        ("not_served", counts.not_served),
+        ("unreachable", counts.unreachable),
+        ("over_rate", counts.over_rate),
+        ("not_allowed", counts.not_allowed),
     ];
+    all.extend(read.map(|(name, count)| (name.to_owned(), count)));
+    all
+}
+
+fn ip(ip: IpReport) -> document::LinkIp {
     document::LinkIp {
         version: ip.version,
         state: ip.state.to_owned(),
         error: ip.error.map(str::to_owned),
         mtu: ip.mtu,
-        frames: frames
-            .into_iter()
-            .map(|(name, count)| (name.to_owned(), count))
-            .collect(),
+        frames: named(ip.frames),
+        neighbours_lost: named(ip.neighbours_lost),
+        neighbours_unheard: named(ip.neighbours_unheard),
     }
 }
 
@@ -102,8 +105,22 @@ fn found(sought: &Sought) -> document::Sought {
         asked: counts.asked,
         heard: counts.heard,
         moved: counts.moved,
-        unheard: counts.unheard.iter().sum(),
+        unheard: by_kind(Unheard::ALL.into_iter().zip(counts.unheard)),
     }
+}
+
+/// Counters that are not zero, by the names of their kinds.
+fn by_kind<K: Debug>(counts: impl Iterator<Item = (K, u64)>) -> BTreeMap<String, u64> {
+    let some = counts.filter(|(_, count)| *count > 0);
+    named(
+        some.map(|(kind, count)| (format!("{kind:?}"), count))
+            .collect(),
+    )
+}
+
+fn named(counts: Counted) -> BTreeMap<String, u64> {
+    let counts = counts.into_iter();
+    counts.map(|(name, count)| (snake(&name), count)).collect()
 }
 
 /// `NoListener` as metrics write it: `no_listener`.

@@ -75,7 +75,7 @@ fn a_back_finds_who_answers_for_its_program() {
     let links = bench.report();
     assert!(links[0].answers["answered"] > 0);
     assert_eq!(links[1].sought[0].known, ["10.1.0.1:20049"]);
-    assert_eq!(links[1].sought[0].unheard, 0);
+    assert!(links[1].sought[0].unheard.is_empty());
 }
 
 #[test]
@@ -110,6 +110,35 @@ fn another_program_is_not_answered_for() {
 }
 
 #[test]
+fn nobody_is_sent_to_a_front_whose_backend_cannot_be_reached() {
+    let mut bench = Bench::of(FILE);
+    let place = BackendPlace {
+        front: 0,
+        backend: 0,
+    };
+    bench.discovery.backend_is(place, false);
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+    assert!(bench.report()[0].answers["unreachable"] > 0);
+    bench.discovery.backend_is(place, true);
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(bench.ways(), ["10.1.0.1:20049"]);
+}
+
+#[test]
+fn what_came_is_told_by_what_it_was() {
+    let mut bench = Bench::of(FILE);
+    bench.pass(Duration::from_secs(5));
+    let links = bench.report();
+    let [near, far] = [&links[0].ips[0].frames, &links[1].ips[0].frames];
+    assert!(near["received"] >= near["datagrams"], "{near:?}");
+    assert!(far["sent"] > 0 && far["datagrams"] > 0, "{far:?}");
+    let memberships = links[0].resources["memberships"];
+    assert!(memberships.used > 0 && memberships.limit.is_some());
+    assert!(links[0].resources["attachments"].limit.is_some());
+}
+
+#[test]
 fn the_filters_of_both_ends_count() {
     let refusing = FILE.replace("answers_per_s = 0", "answer_allow = [\"10.2.0.0/16\"]");
     let mut bench = Bench::of(&refusing);
@@ -121,7 +150,7 @@ fn the_filters_of_both_ends_count() {
     let mut bench = Bench::of(&doubting);
     bench.pass(Duration::from_secs(5));
     assert!(bench.ways().is_empty());
-    assert!(bench.report()[1].sought[0].unheard > 0);
+    assert!(bench.report()[1].sought[0].unheard["not_allowed"] > 0);
 }
 
 #[test]
@@ -157,5 +186,5 @@ fn every_group_is_left_at_the_end() {
         assert!(bench.now < end, "not closed in time");
         bench.pass(Duration::from_millis(10));
     }
-    assert_eq!(bench.report()[0].memberships, 0);
+    assert_eq!(bench.report()[0].resources["memberships"].used, 0);
 }

@@ -122,15 +122,17 @@ pub struct Link {
     pub addresses: Vec<String>,
     /// Where its DHCP client is: `bound`, `selecting`, ...
     pub dhcp: Option<String>,
-    /// Memberships of the port in groups.
-    pub memberships: u32,
-    /// Groups that the port's queue pairs are attached to.
-    pub attached_groups: u32,
+    /// That client's messages, and the replies that did not count by reason.
+    #[serde(default)]
+    pub dhcp_messages: BTreeMap<String, u64>,
+    /// What multicast uses up of the port: `memberships`, `attached_groups`, `attachments`.
+    #[serde(default)]
+    pub resources: BTreeMap<String, LinkResource>,
     /// Operations on the port that failed.
     pub failures: Vec<LinkFailure>,
     /// Datagrams that were not sent, by reason.
     pub drops: BTreeMap<String, u64>,
-    /// Management datagrams and words of the device that were not taken, by reason.
+    /// Management datagrams, frames and words of the device that were not taken, by reason.
     pub ignored: BTreeMap<String, u64>,
     /// Groups that are known.
     pub groups: Vec<LinkGroup>,
@@ -138,6 +140,24 @@ pub struct Link {
     pub answers: BTreeMap<String, u64>,
     /// What backs seek on it.
     pub sought: Vec<Sought>,
+}
+
+/// Something that there is a limited number of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkResource {
+    /// In use.
+    pub used: u32,
+    /// There is; `null` where the device does not say.
+    pub limit: Option<u32>,
+}
+
+impl LinkResource {
+    /// Four fifths of it are in use.
+    #[must_use]
+    pub fn is_scarce(&self) -> bool {
+        let of = |limit| u64::from(self.used) * 5 >= u64::from(limit) * 4;
+        self.limit.is_some_and(of)
+    }
 }
 
 /// One IP of a link.
@@ -151,8 +171,14 @@ pub struct LinkIp {
     pub error: Option<String>,
     /// The longest IP packet.
     pub mtu: u16,
-    /// Frames that came, by what they were.
+    /// Frames that came and went, by what they were.
     pub frames: BTreeMap<String, u64>,
+    /// Frames to neighbours that were not sent, by reason.
+    #[serde(default)]
+    pub neighbours_lost: BTreeMap<String, u64>,
+    /// What neighbours said and was not taken, by reason.
+    #[serde(default)]
+    pub neighbours_unheard: BTreeMap<String, u64>,
 }
 
 /// How often an operation on a port failed for a cause.
@@ -194,8 +220,9 @@ pub struct Sought {
     pub heard: u64,
     /// Times that another place came into use.
     pub moved: u64,
-    /// Datagrams that were no answers.
-    pub unheard: u64,
+    /// Datagrams that were not taken as answers, by reason.
+    #[serde(default)]
+    pub unheard: BTreeMap<String, u64>,
 }
 
 /// How a device is.

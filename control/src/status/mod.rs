@@ -14,6 +14,6 @@ mod tests;
 pub use client::{ask, parse};
 pub use document::{
     Clamp, Connection, Device, DeviceState, Document, Lcore, Link, LinkFailure, LinkGroup, LinkIp,
-    Listener, Memory, REFUSED_HEADERS, RefusedHeader, Reloads, Role, Sought, State,
+    LinkResource, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Reloads, Role, Sought, State,
 };
 pub use server::{Occupied, StatusSocket};

@@ -93,6 +93,7 @@ fn links(f: &mut fmt::Formatter<'_>, links: &[Link]) -> fmt::Result {
         ">groups",
         ">failures",
         ">drops",
+        ">ignored",
         "addresses",
         "found",
     ];
@@ -116,17 +117,26 @@ fn links(f: &mut fmt::Formatter<'_>, links: &[Link]) -> fmt::Result {
                 .to_string(),
             failures.to_string(),
             link.drops.values().sum::<u64>().to_string(),
+            link.ignored.values().sum::<u64>().to_string(),
             link.addresses.join(", "),
             found.collect::<Vec<_>>().join(", "),
         ]);
     }
     writeln!(f, "{table}")?;
-    for link in links {
-        for ip in &link.ips {
-            if let Some(error) = &ip.error {
-                writeln!(f, "link {}, IPv{}: {error}", link.name, ip.version)?;
-            }
+    links.iter().try_for_each(|link| notes(f, link))
+}
+
+/// What keeps a link down, and what it will soon have no more of.
+fn notes(f: &mut fmt::Formatter<'_>, link: &Link) -> fmt::Result {
+    for ip in &link.ips {
+        if let Some(error) = &ip.error {
+            writeln!(f, "link {}, IPv{}: {error}", link.name, ip.version)?;
         }
+    }
+    for (name, resource) in link.resources.iter().filter(|(_, it)| it.is_scarce()) {
+        let (used, limit) = (resource.used, resource.limit.unwrap_or_default());
+        let what = name.replace('_', " ");
+        writeln!(f, "link {}: {used} of {limit} {what} are in use", link.name)?;
     }
     Ok(())
 }

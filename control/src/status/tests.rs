@@ -86,6 +86,12 @@ fn link() -> Link {
             ..LinkIp::default()
         }],
         addresses: vec!["10.6.0.5".into()],
+        resources: [
+            ("memberships", 2, Some(1024)),
+            ("attached_groups", 4, Some(5)),
+        ]
+        .map(|(name, used, limit)| (name.to_owned(), LinkResource { used, limit }))
+        .into(),
         failures: vec![LinkFailure {
             operation: "query".into(),
             cause: "no_record".into(),
@@ -108,6 +114,7 @@ fn links_are_shown_with_what_keeps_them_down() {
         "v4 joining",
         "10.6.0.9:20049",
         "link ib0, IPv4: the partition has no broadcast group",
+        "link ib0: 4 of 5 attached groups are in use",
     ] {
         assert!(text.contains(expected), "{text}");
     }

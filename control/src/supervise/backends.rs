@@ -3,6 +3,7 @@
 use super::Supervisor;
 use super::seated::Owner;
 use crate::backend::{Connected, Failure, Ticket, Wanted};
+use crate::discover::BackendPlace;
 use rpcrdma_config::plan::{BackendAddress, SourcePort};
 use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder};
@@ -10,16 +11,25 @@ use rpcrdma_upper::front::{BackendId, FrontNotice, FrontOrder};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Instant;
-use tracing::debug;
+use tracing::{debug, info, warn};
 
 /// Addresses of 127.0.0.0/8, but for the first and the last.
 const LOOPBACKS: u32 = 0x00ff_fffe;
 
-/// Backends being connected to, and for whom.
+/// Why a backend is being connected to.
+#[derive(Clone, Copy, Debug)]
+enum Errand {
+    /// A front's connection wants the socket.
+    Serve(ConnectionNumber, BackendId),
+    /// To see whether it can be reached.
+    Look(BackendPlace),
+}
+
+/// Backends being connected to, and why.
 #[derive(Default)]
 pub(super) struct Errands {
     next: u32,
-    under_way: HashMap<Ticket, (ConnectionNumber, BackendId)>,
+    under_way: HashMap<Ticket, Errand>,
     /// Loopback addresses that connections to the embedded server have come from.
     loopbacks: u32,
 }
@@ -43,38 +53,52 @@ impl<F: Fabric> Supervisor<F> {
         now: Instant,
     ) {
         let FrontNotice::BackendWanted(backend) = notice;
-        let Some(wanted) = self.errand(number, backend) else {
+        let Some(wanted) = self.wanted_for(number, backend) else {
             return self.deliver(number, backend, None);
         };
-        let ticket = Ticket(self.errands.next);
-        self.errands.next = self.errands.next.wrapping_add(1);
-        match self.connector.start(ticket, wanted, now) {
-            Ok(()) => {
-                self.errands.under_way.insert(ticket, (number, backend));
-            }
-            Err(_) => {
-                let line = format_args!(
-                    "connection {}: too many backends are being connected to",
-                    number.0
-                );
-                self.complaints.say(line);
-                self.deliver(number, backend, None);
-            }
+        if !self.set_out(Errand::Serve(number, backend), wanted, now) {
+            let line = format_args!(
+                "connection {}: too many backends are being connected to",
+                number.0
+            );
+            self.complaints.say(line);
+            self.deliver(number, backend, None);
         }
     }
 
-    /// What to connect to.
-    fn errand(&mut self, number: ConnectionNumber, BackendId(id): BackendId) -> Option<Wanted> {
+    /// False when there are too many errands already.
+    fn set_out(&mut self, errand: Errand, wanted: Wanted, now: Instant) -> bool {
+        let ticket = Ticket(self.errands.next);
+        self.errands.next = self.errands.next.wrapping_add(1);
+        let begun = self.connector.start(ticket, wanted, now).is_ok();
+        if begun {
+            self.errands.under_way.insert(ticket, errand);
+        }
+        begun
+    }
+
+    /// What to connect to for a front's connection.
+    fn wanted_for(&mut self, number: ConnectionNumber, BackendId(id): BackendId) -> Option<Wanted> {
         let seated = self.sessions.get(number)?;
         let Owner::Front(front) = seated.owner else {
             return None;
         };
-        let backend = self.plan.fronts[front].backends.get(usize::from(id))?;
         // A peer that is not known by name must not come from the port of another, where the
         // server keeps that one's replies; no more must anybody who calls the embedded server,
         // which does not keep them.
         let known = seated.is_known.then(|| seated.party.clone());
-        let remember = known.filter(|_| backend.address != BackendAddress::Export);
+        let place = BackendPlace { front, backend: id };
+        let wanted = self.wanted(place)?;
+        Some(Wanted {
+            remember: known.filter(|_| wanted.from.is_none()),
+            ..wanted
+        })
+    }
+
+    /// What to connect to, for nobody in particular.
+    fn wanted(&mut self, BackendPlace { front, backend }: BackendPlace) -> Option<Wanted> {
+        let front = self.plan.fronts.get(front)?;
+        let backend = front.backends.get(usize::from(backend))?;
         let (host, port, from) = match &backend.address {
             BackendAddress::Tcp { host, port } => (host.clone(), *port, None),
             BackendAddress::Export => {
@@ -90,18 +114,60 @@ impl<F: Fabric> Supervisor<F> {
             keepalive: backend.keepalive,
             privileged: backend.source_port == SourcePort::Privileged,
             from,
-            remember,
+            remember: None,
         })
+    }
+
+    /// Looks for backends that were away.
+    pub(super) fn look_for_backends(&mut self, now: Instant) {
+        while let Some(place) = self.health.look(now) {
+            let wanted = self.wanted(place);
+            let begun = wanted.is_some_and(|it| self.set_out(Errand::Look(place), it, now));
+            if !begun {
+                self.health.heard(place, false, now);
+            }
+        }
     }
 
     /// Sockets that were made, or not.
     pub(super) fn take_backends(&mut self, now: Instant) {
         while let Some((ticket, result)) = self.connector.poll(now) {
-            let Some((number, backend)) = self.errands.under_way.remove(&ticket) else {
-                continue;
-            };
-            let connected = self.judge(number, result);
-            self.deliver(number, backend, connected);
+            match self.errands.under_way.remove(&ticket) {
+                Some(Errand::Serve(number, backend)) => {
+                    if let Some(place) = self.place_of(number, backend) {
+                        self.backend_is(place, result.as_ref().err(), now);
+                    }
+                    let connected = self.judge(number, result);
+                    self.deliver(number, backend, connected);
+                }
+                Some(Errand::Look(place)) => self.backend_is(place, result.err().as_ref(), now),
+                None => {}
+            }
+        }
+    }
+
+    fn place_of(&self, number: ConnectionNumber, BackendId(id): BackendId) -> Option<BackendPlace> {
+        match self.sessions.get(number)?.owner {
+            Owner::Front(front) => Some(BackendPlace { front, backend: id }),
+            Owner::Back(_) | Owner::Service(_) => None,
+        }
+    }
+
+    /// A backend was reached, or not: who asks for what it serves is answered accordingly.
+    fn backend_is(&mut self, place: BackendPlace, failure: Option<&Failure>, now: Instant) {
+        if !self.health.heard(place, failure.is_none(), now) {
+            return;
+        }
+        let name = &self.plan.fronts[place.front].name;
+        match failure {
+            None => info!("front {name}: backend {} can be reached", place.backend),
+            Some(failure) => warn!(
+                "front {name}: backend {} cannot be reached, and is not told of any more: {failure}",
+                place.backend
+            ),
+        }
+        if let Some(discovery) = &mut self.discovery {
+            discovery.backend_is(place, failure.is_none());
         }
     }
 
@@ -144,8 +210,8 @@ impl<F: Fabric> Supervisor<F> {
     /// Nobody waits any more for what a connection had asked for.
     pub(super) fn forget_errands(&mut self, number: ConnectionNumber) {
         let connector = &mut self.connector;
-        self.errands.under_way.retain(|&ticket, (whose, _)| {
-            let keep = *whose != number;
+        self.errands.under_way.retain(|&ticket, errand| {
+            let keep = !matches!(errand, Errand::Serve(whose, _) if *whose == number);
             if !keep {
                 connector.cancel(ticket);
             }

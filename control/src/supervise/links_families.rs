@@ -10,16 +10,25 @@ pub(super) fn of(links: &[Link]) -> Vec<Family> {
         return Vec::new();
     }
     let ips = of_ips(links).into_iter();
-    ips.chain(of_ports(links))
+    ips.chain([of_dhcp(links)])
+        .chain(of_ports(links))
         .chain(of_discovery(links))
         .collect()
 }
 
-fn of_ips(links: &[Link]) -> [Family; 2] {
+fn of_ips(links: &[Link]) -> [Family; 4] {
     let mut up = gauge("link_up", "An IP of a link is usable.");
     let mut frames = counter(
         "link_datagrams_total",
-        "What came on a link, by what it was.",
+        "What came and went on a link, by what it was.",
+    );
+    let mut lost = counter(
+        "link_neighbours_lost_total",
+        "Frames to neighbours that were not sent, by reason.",
+    );
+    let mut unheard = counter(
+        "link_neighbours_unheard_total",
+        "What neighbours said and was not taken, by reason.",
     );
     for link in links {
         for ip in &link.ips {
@@ -27,20 +36,31 @@ fn of_ips(links: &[Link]) -> [Family; 2] {
             let labels = [("link", link.name.as_str()), ("ip", version.as_str())];
             let usable = matches!(ip.state.as_str(), "up" | "degraded");
             up = up.with(&labels, Value::Whole(usable.into()));
-            for (kind, &count) in &ip.frames {
-                let [link, ip] = labels;
-                frames = frames.with(&[link, ip, ("kind", kind)], Value::Whole(count));
-            }
+            frames = by(frames, "kind", &labels, &ip.frames);
+            lost = by(lost, "reason", &labels, &ip.neighbours_lost);
+            unheard = by(unheard, "reason", &labels, &ip.neighbours_unheard);
         }
     }
-    [up, frames]
+    [up, frames, lost, unheard]
+}
+
+fn of_dhcp(links: &[Link]) -> Family {
+    let help = "Messages of a link's DHCP client, and replies that did not count by reason.";
+    let family = counter("link_dhcp_messages_total", help);
+    links.iter().fold(family, |family, link| {
+        by(family, "kind", &[("link", &link.name)], &link.dhcp_messages)
+    })
 }
 
 /// What is counted for a whole port is told once, however many links are on it.
-fn of_ports(links: &[Link]) -> [Family; 4] {
-    let mut memberships = gauge(
-        "port_memberships",
-        "Memberships of a port in multicast groups.",
+fn of_ports(links: &[Link]) -> [Family; 5] {
+    let mut used = gauge(
+        "port_multicast_used",
+        "What multicast uses up of a port, by resource.",
+    );
+    let mut limit = gauge(
+        "port_multicast_limit",
+        "How much there is of that, where the device says.",
     );
     let mut failures = counter(
         "port_multicast_failures_total",
@@ -56,15 +76,21 @@ fn of_ports(links: &[Link]) -> [Family; 4] {
     );
     for (port, link) in ports(links) {
         let port = ("port", port);
-        memberships = memberships.with(&[port], Value::Whole(link.memberships.into()));
+        for (name, resource) in &link.resources {
+            let labels = [port, ("resource", name)];
+            used = used.with(&labels, Value::Whole(resource.used.into()));
+            if let Some(most) = resource.limit {
+                limit = limit.with(&labels, Value::Whole(most.into()));
+            }
+        }
         for it in &link.failures {
             let labels = [port, ("operation", &it.operation), ("cause", &it.cause)];
             failures = failures.with(&labels, Value::Whole(it.count));
         }
-        drops = by_reason(drops, port, &link.drops);
-        ignored = by_reason(ignored, port, &link.ignored);
+        drops = by(drops, "reason", &[port], &link.drops);
+        ignored = by(ignored, "reason", &[port], &link.ignored);
     }
-    [memberships, failures, drops, ignored]
+    [used, limit, failures, drops, ignored]
 }
 
 /// Each port with one of its links. Those of this process have no name but their link's.
@@ -80,37 +106,46 @@ fn ports(links: &[Link]) -> BTreeMap<&str, &Link> {
     ports
 }
 
-fn of_discovery(links: &[Link]) -> [Family; 2] {
+fn of_discovery(links: &[Link]) -> [Family; 3] {
     let help = "Queries that came on a link, by what became of them.";
     let mut answers = counter("discovery_queries_total", help);
     let help = "Queries, answers and moves of backs that seek.";
     let mut sought = counter("discovery_sought_total", help);
+    let help = "Datagrams that were not taken as answers, by reason.";
+    let mut unheard = counter("discovery_unheard_total", help);
     for link in links {
-        answers = by_reason(answers, ("link", &link.name), &link.answers);
+        answers = by(answers, "reason", &[("link", &link.name)], &link.answers);
         for it in &link.sought {
+            let back = ("back", it.back.as_str());
             let counts = [
                 ("asked", it.asked),
                 ("heard", it.heard),
                 ("moved", it.moved),
             ];
-            for (what, count) in counts.into_iter().chain([("unheard", it.unheard)]) {
-                let labels = [("back", it.back.as_str()), ("what", what)];
-                sought = sought.with(&labels, Value::Whole(count));
+            for (what, count) in counts {
+                sought = sought.with(&[back, ("what", what)], Value::Whole(count));
             }
+            unheard = by(unheard, "reason", &[back], &it.unheard);
         }
     }
-    [answers, sought]
+    [answers, sought, unheard]
 }
 
-fn by_reason(
-    mut family: Family,
-    whose: (&'static str, &str),
+/// A family with a sample for each of these counters.
+fn by(
+    family: Family,
+    label: &'static str,
+    whose: &[(&'static str, &str)],
     counts: &BTreeMap<String, u64>,
 ) -> Family {
-    for (reason, &count) in counts {
-        family = family.with(&[whose, ("reason", reason)], Value::Whole(count));
-    }
-    family
+    counts.iter().fold(family, |family, (name, &count)| {
+        let labels: Vec<_> = whose
+            .iter()
+            .copied()
+            .chain([(label, name.as_str())])
+            .collect();
+        family.with(&labels, Value::Whole(count))
+    })
 }
 
 fn gauge(name: &str, help: &str) -> Family {
@@ -124,12 +159,13 @@ fn counter(name: &str, help: &str) -> Family {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::status::LinkResource;
 
     fn link(name: &str, port: &str) -> Link {
         Link {
             name: name.into(),
             port: port.into(),
-            memberships: 3,
+            resources: [("memberships".into(), LinkResource::default())].into(),
             ..Link::default()
         }
     }
@@ -142,8 +178,8 @@ mod tests {
             link("c", "memory"),
             link("d", "memory"),
         ];
-        let [memberships, ..] = of_ports(&links);
-        let labels: Vec<_> = memberships
+        let [used, ..] = of_ports(&links);
+        let labels: Vec<_> = used
             .samples
             .iter()
             .map(|it| it.labels[0].1.as_str())
@@ -154,6 +190,6 @@ mod tests {
     #[test]
     fn without_links_there_is_nothing_to_tell() {
         assert!(of(&[]).is_empty());
-        assert_eq!(of(&[link("a", "memory")]).len(), 8);
+        assert_eq!(of(&[link("a", "memory")]).len(), 13);
     }
 }

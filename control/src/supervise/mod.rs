@@ -33,6 +33,7 @@ mod cores;
 mod dial;
 mod drain;
 mod grants;
+mod health;
 mod inline;
 mod links;
 mod links_families;
@@ -63,6 +64,7 @@ use arrive::Doors;
 use backends::Errands;
 use cores::{Core, Foundry, Gone};
 use drain::Ending;
+use health::Health;
 use reload::Reloading;
 use remembered::Remembered;
 use revive::Revival;
@@ -104,6 +106,7 @@ pub struct Supervisor<F: Fabric> {
     doors: Doors,
     connector: Connector,
     errands: Errands,
+    health: Health,
     export: Option<Export>,
     /// IPoIB links, where there are any.
     discovery: Option<Discovery>,
@@ -169,7 +172,12 @@ impl<F: Fabric> Supervisor<F> {
             warn!("{warning}");
         }
         let doors = Doors::open(&plan, &mut fabric)?;
-        let discovery = Discovery::start(&plan, Instant::now())?;
+        let now = Instant::now();
+        let mut discovery = Discovery::start(&plan, now)?;
+        let health = Health::of(&plan, now);
+        if let Some(discovery) = &mut discovery {
+            health.away().for_each(|it| discovery.backend_is(it, false));
+        }
         let ground = Ground {
             devices,
             clamps,
@@ -189,6 +197,7 @@ impl<F: Fabric> Supervisor<F> {
             doors,
             connector: Connector::new(BACKEND_CONNECTS)?,
             errands: Errands::default(),
+            health,
             export,
             discovery,
             surveyor,
@@ -256,6 +265,7 @@ impl<F: Fabric> Supervisor<F> {
             self.take_notices(now);
             self.take_fabric_events(now);
             self.take_backends(now);
+            self.look_for_backends(now);
             self.take_links(now);
             self.take_ways(now);
             self.take_clients(now);
@@ -272,7 +282,7 @@ impl<F: Fabric> Supervisor<F> {
             if !self.ending.has_begun() {
                 self.revive(now);
             }
-            if self.end(now)? {
+            if self.end(now).inspect_err(|_| self.leave_links())? {
                 return Ok(());
             }
             self.wait(signals.as_ref());
@@ -284,6 +294,7 @@ impl<F: Fabric> Supervisor<F> {
         let now = Instant::now();
         let deadlines = [
             self.connector.deadline(),
+            self.health.deadline(),
             self.watchdog.deadline(),
             self.sessions.deadline(),
             self.resizing,
@@ -427,8 +438,9 @@ impl<F: Fabric> Supervisor<F> {
             .suspect(&seated.party, connection.suspects(), now);
         self.learn_version(&seated, ending, connection, now);
         self.cores[seated.core].grants.give_back(seated.grant);
-        if let seated::Owner::Back(back) = seated.owner {
-            self.upstream_ended(back, &seated.party, ending, now);
+        if let (seated::Owner::Back(back), Role::Back(upper)) = (seated.owner, &session.upper) {
+            let owed = upper.was_cut_off();
+            self.upstream_ended(back, &seated.party, (ending, owed), now);
         }
         debug!("connection {}: closed: {ending:?}", number.0);
     }

@@ -32,4 +32,4 @@ mod survey;
 pub use absent::{Absent, Fault};
 pub use facts::{Facts, PortMtu, PortName, PortState, ports};
 pub use port::{Settings, Umad};
-pub use subnet::{Arrived, Class, Event, Reply, Source, Subnet, Target, Undelivered};
+pub use subnet::{Arrived, Class, Event, Reply, Source, Subnet, SubnetCounts, Target, Undelivered};

@@ -3,7 +3,7 @@
 use crate::ffi::{Channel, Library};
 use crate::frame::{Frame, Header};
 use crate::reader::{Line, QUEUE, Reader, Shared};
-use crate::subnet::{Class, Event, Reply, Subnet, Target};
+use crate::subnet::{Class, Event, Reply, Subnet, SubnetCounts, Target};
 use crate::{Absent, Facts, Fault, PortName, facts};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -96,25 +96,6 @@ impl Umad {
         })
     }
 
-    /// Whether reports of the SA come here. Not where another program of this host has asked for those of this port first:
-    /// the kernel gives them to one only, and a link has to find out by asking then.
-    #[must_use]
-    pub const fn hears_reports(&self) -> bool {
-        self.hears_reports
-    }
-
-    /// MADs that were dropped since control had not taken earlier ones, so far.
-    #[must_use]
-    pub fn dropped(&self) -> u64 {
-        self.shared.dropped.load(Ordering::Relaxed)
-    }
-
-    /// MADs that nobody here can have asked for, so far.
-    #[must_use]
-    pub fn strays(&self) -> u64 {
-        self.shared.strays.load(Ordering::Relaxed)
-    }
-
     fn header(&self, class: Class, to: Target) -> Header {
         let mut header = Header::new_zeroed();
         header.lid = to.lid.0.into();
@@ -158,6 +139,17 @@ impl Subnet for Umad {
 
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn counts(&self) -> SubnetCounts {
+        SubnetCounts {
+            dropped: self.shared.dropped.load(Ordering::Relaxed),
+            strays: self.shared.strays.load(Ordering::Relaxed),
+        }
+    }
+
+    fn hears_reports(&self) -> bool {
+        self.hears_reports
     }
 }
 

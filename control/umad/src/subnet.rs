@@ -22,6 +22,26 @@ pub trait Subnet: AsFd {
 
     /// The facts as they were taken last.
     fn facts(&self) -> &Facts;
+
+    /// What came and did not get here.
+    fn counts(&self) -> SubnetCounts {
+        SubnetCounts::default()
+    }
+
+    /// Whether reports of the SA come here. Not where another program of this host has asked for those of this port first:
+    /// the kernel gives them to one only, and a link has to find out by asking then.
+    fn hears_reports(&self) -> bool {
+        true
+    }
+}
+
+/// MADs that came to a port and were not handed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubnetCounts {
+    /// Control had not taken earlier ones.
+    pub dropped: u64,
+    /// Nobody here can have asked for them.
+    pub strays: u64,
 }
 
 /// The management classes that are spoken (IBA 13.4.4).

@@ -1,17 +1,24 @@
 //! What a port counts about its device and its peers, besides what its user counts of each
 //! completion.
 
-/// Declares [`PortCounts`] once: the fields, and their names in the same order.
+/// Declares a structure of counters once: the fields, and their names in the same order.
 macro_rules! counts {
-    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// What became of the work of one port since it was opened. Zero where the fabric does not
-        /// count it.
+    (
+        $(#[doc = $of:literal])* $counts:ident;
+        $($(#[doc = $doc:literal])* $name:ident,)*
+    ) => {
+        $(#[doc = $of])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct PortCounts {
+        pub struct $counts {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        impl PortCounts {
+        impl $counts {
+            /// Adds the counters of another one.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name = self.$name.saturating_add(other.$name);)*
+            }
+
             /// Every counter with its name and what it counts.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$((stringify!($name), concat!($($doc),*).trim_ascii_start(), self.$name),)*]
@@ -20,8 +27,12 @@ macro_rules! counts {
         }
     };
 }
+pub(crate) use counts;
 
 counts! {
+    /// What became of the work of one port since it was opened. Zero where the fabric does not
+    /// count it.
+    PortCounts;
     /// Completions that named a queue pair that is no more, dropped.
     stale,
     /// Requests that the peer's device refused access for.

@@ -175,6 +175,7 @@ fn a_backend_lost_with_calls_ends_both_connections() {
     all.closed();
     assert_eq!(all.pair.server.lost, Some(CloseReason::Local));
     assert_eq!(all.pair.client.lost, Some(CloseReason::Peer));
+    assert!(all.pair.client.upper.was_cut_off());
     assert_eq!(all.counted().1.backends_lost, 1);
     all.until("the client's end", |all| {
         all.client.pump();

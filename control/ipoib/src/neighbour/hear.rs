@@ -26,7 +26,7 @@ impl Neighbours {
             Ok(()) => {}
             // Counted and told by who found it.
             Err(Unheard::Conflict) => {}
-            Err(why) => self.unheard.add(why),
+            Err(why) => self.counts.unheard.add(why),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::State;
 use super::way::Way;
 use crate::gid::Gid;
-use crate::listed::listed;
+use crate::listed::{Tally, listed};
 use crate::mad::PathTemplate;
 use crate::packet::HardwareAddress;
 use crate::pkey::PKey;
@@ -174,3 +174,20 @@ pub(super) const fn is_host(ip: IpAddr) -> bool {
 
 /// The state in which a neighbour is that was asked for just now.
 pub(super) const FIRST: State = State::Asked(1);
+
+/// What was lost and not taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames that were not sent, by reason.
+    pub lost: Tally<Lost>,
+    /// What came and was not taken, by reason.
+    pub unheard: Tally<Unheard>,
+}
+
+impl Counts {
+    /// Adds those of others.
+    pub fn add(&mut self, other: &Self) {
+        self.lost.add_all(&other.lost);
+        self.unheard.add_all(&other.unheard);
+    }
+}

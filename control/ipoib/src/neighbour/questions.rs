@@ -72,7 +72,7 @@ impl Neighbours {
 
     fn ask_everybody(&mut self, now: Moment, ip: IpAddr) {
         if !self.asked.take(now) {
-            self.unheard.add(Unheard::NotAskedInTime);
+            self.counts.unheard.add(Unheard::NotAskedInTime);
             return;
         }
         let at = self.station.hardware;
@@ -160,14 +160,14 @@ impl Neighbours {
     pub(super) fn may_answer(&mut self, now: Moment) -> bool {
         let may = self.answered.take(now);
         if !may {
-            self.unheard.add(Unheard::TooManyQuestions);
+            self.counts.unheard.add(Unheard::TooManyQuestions);
         }
         may
     }
 
     /// Somebody else has this station's address.
     pub(super) fn conflict(&mut self, now: Moment, hardware: HardwareAddress) {
-        self.unheard.add(Unheard::Conflict);
+        self.counts.unheard.add(Unheard::Conflict);
         // Counted always, told no faster than answers go.
         if self.answered.take(now) {
             let ip = self.station.ip;

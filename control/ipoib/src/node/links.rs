@@ -336,7 +336,7 @@ impl Node {
             return;
         }
         link.queue = QueuePair::None;
-        link.neighbours = None;
+        link.forget_neighbours();
         self.outputs.push_back(Output::Close { link: id });
         for key in self.keys_of(id) {
             self.change(now, key, super::device::queue_is_gone);

@@ -59,7 +59,7 @@ impl Node {
         }
         if let Some(link) = self.link_mut(id) {
             link.address = address;
-            link.neighbours = None;
+            link.forget_neighbours();
         }
         self.meet_neighbours(now, id);
         Ok(())

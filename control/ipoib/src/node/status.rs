@@ -6,9 +6,10 @@ use crate::gid::{Gid, Lid};
 use crate::group::{self, Attributes};
 use crate::join::JoinState;
 use crate::link::{LinkState, Phase};
+use crate::neighbour::Counts;
 use crate::settings::LinkSpec;
 use crate::time::Moment;
-use crate::trouble::{Failure, Refusal};
+use crate::trouble::{Failure, Refusal, Resource};
 use std::net::IpAddr;
 
 /// A node.
@@ -78,6 +79,18 @@ pub struct GroupStatus {
     pub waiting: usize,
 }
 
+impl NodeStatus {
+    /// What is used of each resource, and the limit.
+    #[must_use]
+    pub const fn resources(&self) -> [(Resource, (u32, Option<u32>)); 3] {
+        [
+            (Resource::Memberships, self.memberships),
+            (Resource::AttachedGroups, self.attached_groups),
+            (Resource::Attachments, self.attachments),
+        ]
+    }
+}
+
 impl Node {
     /// The node and its links.
     #[must_use]
@@ -111,6 +124,12 @@ impl Node {
             addresses: link.addresses.len(),
             failing: link.failing,
         })
+    }
+
+    /// What a link's neighbours have lost and not taken; `None` where there is none of this number.
+    #[must_use]
+    pub fn neighbour_counts(&self, id: LinkId) -> Option<Counts> {
+        Some(self.link(id)?.neighbour_counts())
     }
 
     /// Every group that is known, joined or not, by link and MGID.

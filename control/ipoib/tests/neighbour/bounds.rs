@@ -72,9 +72,9 @@ fn few_frames_wait_and_not_for_long() {
     );
     assert_eq!(it.wake(), Some(Moment(1_000)));
     it.pass(Moment(2_499));
-    assert_eq!(it.lost().of(Lost::WaitedTooLong), 0);
+    assert_eq!(it.counts().lost.of(Lost::WaitedTooLong), 0);
     it.pass(Moment(2_500));
-    assert_eq!(it.lost().of(Lost::WaitedTooLong), 2);
+    assert_eq!(it.counts().lost.of(Lost::WaitedTooLong), 2);
 }
 
 #[test]
@@ -97,7 +97,10 @@ fn questions_to_everybody_have_a_pace() {
         it.send(Moment(0), address(false, n), vec![0]);
     }
     let asked = drain(&mut it).len();
-    assert_eq!((asked, it.unheard().of(Unheard::NotAskedInTime)), (4, 3));
+    assert_eq!(
+        (asked, it.counts().unheard.of(Unheard::NotAskedInTime)),
+        (4, 3)
+    );
     it.pass(Moment(1_000));
     assert_eq!(drain(&mut it).len(), 1, "one more a second");
 }
@@ -112,7 +115,7 @@ fn answers_have_a_pace() {
             None,
         );
     }
-    assert_eq!(it.unheard().of(Unheard::TooManyQuestions), 6);
+    assert_eq!(it.counts().unheard.of(Unheard::TooManyQuestions), 6);
     assert_eq!(it.iter().count(), 4, "who is not answered is not kept");
 }
 
@@ -127,7 +130,7 @@ fn questions_that_others_answer_only_teach() {
     let question = arp(Operation::Request, Ipv4Addr::new(10, 9, 0, 2), hardware(2));
     it.heard(Moment(0), &question, None);
     assert_eq!((drain(&mut it).len(), it.iter().count()), (0, 0));
-    assert_eq!(it.unheard().of(Unheard::NotAsked), 1);
+    assert_eq!(it.counts().unheard.of(Unheard::NotAsked), 1);
     it.send(Moment(0), address(false, 2), vec![0]);
     it.heard(Moment(0), &question, None);
     let asked = drain(&mut it);
@@ -167,7 +170,7 @@ fn those_who_answered_stay() {
         .iter()
         .filter(|ip| matches!(it.state(**ip), Some(State::Known(_))));
     assert_eq!(stayed.count(), known.len());
-    assert!(it.lost().of(Lost::Evicted) > 0);
+    assert!(it.counts().lost.of(Lost::Evicted) > 0);
 }
 
 /// A step of a run that nobody planned.
@@ -243,7 +246,7 @@ proptest! {
             prop_assert!(it.iter().count() <= SMALL.neighbours);
         }
         // Answers wait and are lost too, so no fewer are lost than were given and neither sent nor wait.
-        let lost = it.lost().total();
+        let lost = it.counts().lost.total();
         prop_assert!(sent + lost + waiting_at_most() >= given);
         // Left alone it forgets all, and nothing waits.
         for _ in 0..200 {
@@ -252,7 +255,7 @@ proptest! {
             drain(&mut it);
         }
         prop_assert_eq!((it.iter().count(), it.wake()), (0, None));
-        prop_assert!(sent + it.lost().total() >= given);
+        prop_assert!(sent + it.counts().lost.total() >= given);
     }
 }
 

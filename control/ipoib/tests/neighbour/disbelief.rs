@@ -55,8 +55,11 @@ fn advertisement(about: u8, to: u8, at: u8, flags: (bool, bool)) -> Packet<'stat
 }
 
 fn unheard(neighbours: &Neighbours, why: Unheard) -> u64 {
-    assert_eq!(neighbours.unheard().total(), neighbours.unheard().of(why));
-    neighbours.unheard().of(why)
+    assert_eq!(
+        neighbours.counts().unheard.total(),
+        neighbours.counts().unheard.of(why)
+    );
+    neighbours.counts().unheard.of(why)
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn another_one_with_this_address_is_told_of() {
         link.stations.push((7, other.hardware, other_one));
         let seen = link.settle();
         assert!(seen.contains(&Seen::Conflict(1)), "{seen:?}");
-        assert_eq!(link.station(1).unheard().of(Unheard::Conflict), 1);
+        assert_eq!(link.station(1).counts().unheard.of(Unheard::Conflict), 1);
         assert_eq!(link.station(1).iter().count(), 0);
     }
 }

@@ -102,7 +102,7 @@ fn nobody_answers() {
         let seen = link.wait(10_000);
         assert_eq!(seen, [const { Seen::Everybody(1) }; 3]);
         let station = link.station(1);
-        assert_eq!(station.lost().of(Lost::Unanswered), 1);
+        assert_eq!(station.counts().lost.of(Lost::Unanswered), 1);
         assert_eq!((station.iter().count(), station.wake()), (0, None));
     });
 }
@@ -115,7 +115,7 @@ fn there_is_no_path() {
         send(&mut link, v6, b"x");
         link.settle();
         let station = link.station(1);
-        assert_eq!(station.lost().of(Lost::NoPath), 1);
+        assert_eq!(station.counts().lost.of(Lost::NoPath), 1);
         assert_eq!(station.iter().count(), 0);
     });
 }

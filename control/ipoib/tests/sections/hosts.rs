@@ -103,7 +103,7 @@ fn a_host_that_is_not_there() {
     assert_eq!(send(&mut bed, 0, ip(ONE), nobody, b"?"), Fate::Waiting);
     bed.pass(10_000);
     let neighbours = bed.seats[0].node.neighbours(LINK).expect("neighbours");
-    assert_eq!(neighbours.lost().total(), 1);
+    assert_eq!(neighbours.counts().lost.total(), 1);
     assert_eq!(neighbours.state(nobody), None);
 }
 

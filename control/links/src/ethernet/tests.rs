@@ -2,7 +2,8 @@
 
 use super::*;
 use rpcrdma_fabric::datagram::{
-    DatagramCounts, DatagramFabric, Datagrams, Group as Multicast, GroupLimits, PairWanted, Unsent,
+    DatagramCounts, DatagramFabric, Datagrams, GidOctets, Group as Multicast, GroupLimits, Link,
+    PairWanted, Unsent,
 };
 use rpcrdma_memory::{MemoryDatagrams, MemoryFabric};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,8 @@ struct Manager {
     told: Vec<(&'static str, IpAddr)>,
     says: VecDeque<(IpAddr, Standing)>,
     changes: VecDeque<(LinkName, LinkChange)>,
+    /// The GID table.
+    gids: Vec<GidOctets>,
     /// Devices that there were.
     opened: usize,
     /// There is no device.
@@ -36,8 +39,22 @@ impl Pairs for Device {
         Err(FailureKind::Unsupported.because("managed pairs alone"))
     }
 
-    fn limits(&self, _: Option<&str>, _: u8) -> Option<GroupLimits> {
-        None
+    fn link(&self, device: Option<&str>, number: u8) -> Option<Link> {
+        let gids = self.0.lock().unwrap().gids.clone();
+        let link = |device: &str| Link {
+            device: device.to_owned(),
+            number,
+            up: true,
+            ethernet: true,
+            lid: 0,
+            sm_lid: 0,
+            sm_service_level: 0,
+            gids,
+            p_keys: vec![0xFFFF],
+            mtu: 4096,
+            limits: GroupLimits::default(),
+        };
+        device.map(link)
     }
 
     fn change(&mut self) -> Option<(LinkName, LinkChange)> {
@@ -131,14 +148,12 @@ impl Bench {
                 ..PairWanted::default()
             };
             let pair = node.open_pair(&wanted).map_err(|it| it.to_string())?;
-            Ok(Footing {
-                pair: Box::new(Played {
-                    manager: Arc::clone(&of),
-                    pair,
-                }),
-                fabric: Box::new(Device(Arc::clone(&of))),
-                up: true,
-            })
+            of.lock().unwrap().gids = vec![[0; 16], pair.facts().gid];
+            let pair = Played {
+                manager: Arc::clone(&of),
+                pair,
+            };
+            Ok(Footing::new(Box::new(pair), Box::new(Device(Arc::clone(&of)))))
         };
         Self {
             ethernet: Ethernet::new(Box::new(reopen)).unwrap(),
@@ -228,6 +243,25 @@ fn a_device_that_was_gone_is_looked_for_and_joins_what_was_wanted() {
     assert_eq!(bench.ethernet.trouble(), None);
     assert_eq!(bench.told(), [("join", WANTED)]);
     assert_eq!(bench.manager.lock().unwrap().opened, 2);
+}
+
+#[test]
+fn a_link_whose_address_has_moved_joins_from_where_it_is_now() {
+    let mut bench = Bench::new();
+    bench.join();
+    bench.all_joined();
+    bench.manager.lock().unwrap().gids.push([7; 16]);
+    bench.changed(1, LinkChange::Gids);
+    assert_eq!(bench.ethernet.trouble(), None, "another address came");
+    bench.manager.lock().unwrap().absent = true;
+    bench.manager.lock().unwrap().gids.swap(0, 1);
+    bench.changed(1, LinkChange::Gids);
+    let trouble = bench.ethernet.trouble();
+    assert_eq!(trouble, Some("its address is not the port's any more"));
+    bench.manager.lock().unwrap().absent = false;
+    bench.turn(AGAIN);
+    assert_eq!(bench.ethernet.trouble(), None);
+    assert_eq!(bench.told(), [("join", WANTED)]);
 }
 
 #[test]

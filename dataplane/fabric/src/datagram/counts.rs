@@ -1,30 +1,32 @@
 //! What a pair counts.
 
-/// What a pair has counted since it was made. Datagrams, unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DatagramCounts {
+use crate::counts::counts;
+
+counts! {
+    /// What a pair has counted since it was made. Datagrams, unless said otherwise.
+    DatagramCounts;
     /// Handed to the fabric.
-    pub sent: u64,
+    sent,
     /// Their octets.
-    pub sent_octets: u64,
+    sent_octets,
     /// Refused before that: see [`Unsent`](super::Unsent).
-    pub unsent: u64,
+    unsent,
     /// Handed to the fabric, and come back as failed.
-    pub send_failed: u64,
+    send_failed,
     /// Handed to the owner.
-    pub received: u64,
+    received,
     /// Their octets.
-    pub received_octets: u64,
+    received_octets,
     /// Sent by this pair, and given back to it by a group it is attached to.
-    pub echoes: u64,
+    echoes,
     /// Lost because too many waited. From a device, whose own counters have those: 0.
-    pub overrun: u64,
+    overrun,
     /// Refused for their Q_Key. From a device: 0.
-    pub wrong_q_key: u64,
+    wrong_q_key,
     /// Refused for their P_Key. From a device: 0.
-    pub wrong_p_key: u64,
+    wrong_p_key,
     /// Times that the pair was started again after an error. From the memory fabric: 0.
-    pub restarts: u64,
+    restarts,
     /// Arrived in a form that cannot be: no room for the header, a failed receive.
-    pub malformed: u64,
+    malformed,
 }

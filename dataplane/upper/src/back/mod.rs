@@ -135,6 +135,8 @@ pub struct Back {
     copied: u64,
     reading: Option<Admitted>,
     flights: Flights<Flight>,
+    /// The connection was lost with Calls in flight.
+    cut_off: bool,
     /// When a connection without a client is ended.
     deadline: Option<Instant>,
     watched: Watched,
@@ -154,11 +156,18 @@ impl Back {
             copied: 0,
             reading: None,
             flights: Flights::new(settings.slots),
+            cut_off: false,
             deadline: None,
             watched: Watched::default(),
             settings: *settings,
             counters: Counters::default(),
         }
+    }
+
+    /// Its connection ended while the upstream owed answers.
+    #[must_use]
+    pub const fn was_cut_off(&self) -> bool {
+        self.cut_off
     }
 
     /// Writes what is queued, then reads what there is place for. True: there may be more.

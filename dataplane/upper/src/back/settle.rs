@@ -77,7 +77,9 @@ impl Back {
             return;
         };
         flight.memory.release(io);
-        if error != CallError::ConnectionLost {
+        if error == CallError::ConnectionLost {
+            self.cut_off = true;
+        } else {
             self.fail(conn, io, xid);
         }
     }

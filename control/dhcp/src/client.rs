@@ -20,8 +20,6 @@ pub struct Settings {
     pub conflict_wait: Duration,
     /// Between requests for more time, at least (RFC 2131 section 4.4.5: 60 s).
     pub extend_wait: Duration,
-    /// For somebody else to say that an address is his.
-    pub check_wait: Duration,
 }
 
 impl Default for Settings {
@@ -31,7 +29,6 @@ impl Default for Settings {
             answer_wait: Duration::from_secs(4),
             conflict_wait: Duration::from_secs(10),
             extend_wait: Duration::from_secs(60),
-            check_wait: Duration::from_secs(1),
         }
     }
 }
@@ -55,7 +52,7 @@ pub struct Outgoing {
 /// What the link has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Ask the link whether somebody has this address, by ARP; then [`Client::conflict`] if so. Silence is consent.
+    /// Ask the link whether somebody has this address, by ARP: then [`Client::conflict`] if so, and [`Client::free`] if not.
     Check(Ipv4Addr),
     /// Use this from now on; also when only its times changed.
     Use(Lease),
@@ -181,6 +178,15 @@ impl Client {
         had.then_some(Change::Drop(Why::LinkDown))
     }
 
+    /// Nobody else has the address that was to be checked.
+    pub fn free(&mut self, now: Instant, random: &mut impl Rng) -> Option<Change> {
+        if !self.step(Event::Free) {
+            return None;
+        }
+        self.rest(now, random);
+        self.lease.map(Change::Use)
+    }
+
     /// Somebody else has the address. The server is told, by a message that goes out with the next [`Client::turn`].
     pub fn conflict(&mut self, now: Instant, random: &mut impl Rng) -> Option<(Outgoing, Change)> {
         let lease = self.lease?;
@@ -221,7 +227,7 @@ impl Client {
             return (None, None);
         }
         match self.phase {
-            Phase::Down => (None, None),
+            Phase::Down | Phase::Checking => (None, None),
             Phase::Init => {
                 self.step(Event::Waited);
                 (
@@ -234,7 +240,6 @@ impl Client {
                 None,
             ),
             Phase::Requesting | Phase::Rebooting => self.request(now, random),
-            Phase::Checking => (None, self.found_free(now, random)),
             Phase::Bound => {
                 self.step(Event::T1);
                 self.begin(now, Duration::ZERO, random);
@@ -314,7 +319,7 @@ impl Client {
         self.lease = Some(lease);
         self.tries = 0;
         if self.phase == Phase::Checking {
-            self.due = Some(now + self.settings.check_wait);
+            self.due = None;
             return Ok(Some(Change::Check(lease.address.addr())));
         }
         self.rest(now, random);
@@ -353,12 +358,6 @@ impl Client {
             },
         };
         (Some(self.send_broadcast(kind, now, random)), None)
-    }
-
-    fn found_free(&mut self, now: Instant, random: &mut impl Rng) -> Option<Change> {
-        self.step(Event::Free);
-        self.rest(now, random);
-        self.lease.map(Change::Use)
     }
 
     /// T2, the end, or one more request for more time.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | names | [`gid`], [`pkey`], [`qkey`], [`mtu`], [`mgid`] |
 //! | bytes | [`mad`] (SA management datagrams), [`packet`] (encapsulation, ARP, neighbour discovery, IP, UDP) |
-//! | machines | [`sa`] (transactions), [`link`] (bring-up), [`group`] (joins, cache), [`neighbour`] (hosts), [`router`], [`node`] (all of them) |
+//! | machines | [`sa`] (transactions), [`link`] (bring-up), [`group`] (joins, cache), [`address`] (this node's own), [`neighbour`] (hosts), [`router`], [`node`] (all of them) |
 //! | beside them | [`settings`], [`port`] (facts), [`trouble`] (failures by kind), [`small_sa`] (an SA for where there is none) |
 //!
 //! Start reading at [`node`]: what goes in, what comes out, what it believes and for how long. The tables of the machines are
@@ -20,6 +20,7 @@
 //! mode) and the InfiniBand Architecture Specification ("IBA 15.2.5.17").
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod gid;
 pub mod group;
 pub mod join;

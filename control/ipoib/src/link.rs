@@ -16,6 +16,7 @@ mod phase;
 
 pub use phase::{Event, Phase};
 
+use crate::address::{self, Address, Conflicts};
 use crate::gid::Gid;
 use crate::group::Attributes;
 use crate::listed::{Illegal, listed};
@@ -38,7 +39,8 @@ listed! {
         Joining,
         /// Usable.
         Up,
-        /// Usable in part: a membership is in doubt, the SA is silent, or a group that was asked for cannot be joined.
+        /// Usable in part: a membership is in doubt, the SA is silent, a group that was asked for cannot be joined, or this
+        /// node's address is somebody else's.
         Degraded,
     }
 }
@@ -80,10 +82,12 @@ pub struct Link {
     /// The moment for which the node has a timer.
     pub timer: Option<Moment>,
     /// This node's own address on it.
-    pub address: Option<IpAddr>,
-    /// The neighbours, while the link has a queue pair and an address.
+    pub address: Option<Address>,
+    /// How often in a row somebody else had it.
+    pub conflicts: Conflicts,
+    /// The neighbours, while the link has a queue pair and an address in use.
     pub neighbours: Option<Neighbours>,
-    /// What neighbours of before have counted.
+    /// What was counted while there were none, and by those of before.
     pub before: Counts,
     /// The addresses that were joined.
     pub addresses: BTreeSet<IpAddr>,
@@ -110,6 +114,7 @@ impl Link {
             retry: Moment(0),
             timer: None,
             address: None,
+            conflicts: Conflicts::default(),
             neighbours: None,
             before: Counts::default(),
             addresses: BTreeSet::new(),
@@ -125,6 +130,38 @@ impl Link {
     pub fn on(&mut self, event: Event) -> Result<(), Illegal> {
         self.phase = self.phase.next(event)?;
         Ok(())
+    }
+
+    /// Datagrams can be sent and received: its groups are joined, and its IP is not disabled (RFC 4862 section 5.4.5).
+    #[must_use]
+    pub const fn is_usable(&self) -> bool {
+        self.phase.is_usable() && !self.is_disabled()
+    }
+
+    /// Somebody else has the address without which it has no IP.
+    const fn is_disabled(&self) -> bool {
+        matches!(&self.address, Some(address) if address.disables_ip())
+    }
+
+    /// Somebody else had its address when that was last looked for.
+    const fn is_disputed(&self) -> bool {
+        match &self.address {
+            Some(address) => {
+                !self.conflicts.is_none() && !matches!(address.phase(), address::Phase::Used)
+            }
+            None => false,
+        }
+    }
+
+    /// Its address can be looked for, and used: its broadcast group is joined, and its queue pair attached to that.
+    #[must_use]
+    pub const fn can_look(&self) -> bool {
+        self.phase.is_usable() && self.has_queue()
+    }
+
+    /// Its address is not somebody else's any more.
+    pub fn forgive(&mut self) {
+        self.error = self.error.filter(|it| *it != Refusal::AddressTaken);
     }
 
     /// Has no neighbours any more: its address or its queue pair is another one.
@@ -198,12 +235,15 @@ impl Link {
     /// Its state.
     #[must_use]
     pub const fn state(&self) -> LinkState {
+        if self.is_disabled() {
+            return LinkState::Down;
+        }
         match self.phase {
             Phase::Down | Phase::Resting => LinkState::Down,
             Phase::Seeking | Phase::Joining | Phase::Opening | Phase::Attaching => {
                 LinkState::Joining
             }
-            Phase::Up if self.failing == 0 => LinkState::Up,
+            Phase::Up if self.failing == 0 && !self.is_disputed() => LinkState::Up,
             Phase::Up | Phase::Degraded => LinkState::Degraded,
         }
     }

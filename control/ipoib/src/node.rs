@@ -25,9 +25,10 @@
 //! comes can make a node allocate more than they allow.
 //!
 //! **Where to read.** `groups` carries out what [`Group::next_step`](crate::group::Group::next_step) decides, `answers` takes
-//! the SA's word on it, `links` moves links, `egress` sends, `reports` takes traps, `census` is the router's list, `neighbours`
-//! is the unicast half.
+//! the SA's word on it, `links` moves links, `egress` sends, `reports` takes traps, `census` is the router's list, `addresses`
+//! and `neighbours` are the unicast half.
 
+mod addresses;
 mod answers;
 mod census;
 mod changes;
@@ -42,6 +43,7 @@ mod status;
 mod subscriptions;
 mod timers;
 
+pub use addresses::AddressNews;
 pub use egress::Fate;
 pub use output::{AddressVector, Attachment, LinkId, MULTICAST_QPN, Opening, Origin, Output};
 pub use status::{GroupStatus, LinkStatus, NodeStatus};
@@ -272,6 +274,7 @@ impl Node {
         self.timers.insert((deadline, Timer::Close));
         let goes_on = |it: &Purpose| matches!(it, Purpose::Group(_) | Purpose::Subscription(_));
         self.sa.forget(|purpose| !goes_on(purpose));
+        self.stop_looking();
         for key in self.keys() {
             self.drive(now, key);
         }
@@ -347,8 +350,10 @@ impl Node {
         self.outputs.extend(told.map(Output::Trouble));
     }
 
-    /// Sends what is to be asked now, and ends a close that is complete. The last thing that every call does.
+    /// Looks for addresses where that is possible by now, sends what is to be asked now, and ends a close that is complete. The
+    /// last thing that every call does.
     fn settle(&mut self, now: Moment) {
+        self.watch_addresses(now);
         if let Some(port) = self.port.as_ref().filter(|port| port.can_ask()) {
             let (to, sl) = (port.sm_lid, port.sm_sl);
             while let Some(octets) = self.sa.next_datagram(now, &mut self.chance) {

@@ -41,6 +41,14 @@ pub struct Timing {
     pub linger_ms: u64,
     /// [`Node::close`](crate::node::Node::close) takes at most this long.
     pub close_ms: u64,
+    /// An address is looked for during this time before it is used; that of IPv6 with one question (RFC 4862 section 5.1:
+    /// RetransTimer, 1 s).
+    pub check_ms: u64,
+    /// Questions for an address of IPv4 in this time (RFC 5227 section 1.1: `PROBE_NUM`, 3).
+    pub probes: u8,
+    /// An address of this node's that somebody else has is looked for again after this time, and twice that, and so on up to
+    /// [`RATE_LIMIT_INTERVAL_MS`](crate::address::RATE_LIMIT_INTERVAL_MS).
+    pub again_ms: u64,
 }
 
 impl Default for Timing {
@@ -55,6 +63,9 @@ impl Default for Timing {
             wait_ms: 3_000,
             linger_ms: 10_000,
             close_ms: 5_000,
+            check_ms: 1_000,
+            probes: 3,
+            again_ms: 10_000,
         }
     }
 }

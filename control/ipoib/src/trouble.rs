@@ -102,6 +102,8 @@ listed! {
         Multicast,
         /// The address is of the other IP.
         OtherFamily,
+        /// RFC 5227 section 2.1.1, RFC 4862 section 5.4: another node has the address that is to be this one's.
+        AddressTaken,
         /// No link of this number.
         UnknownLink,
         /// There are as many links as there can be, or one of this partition and IP.
@@ -148,7 +150,7 @@ listed! {
         OtherMad,
         /// A frame that cannot be parsed, or is of a kind that is not spoken here: counters of its own say why.
         BrokenFrame,
-        /// A frame for a link that is not up, or has no address.
+        /// A frame for a link that is not up, or has no address in use and takes none from others.
         EarlyFrame,
         /// An answer to nothing asked: late, or a duplicate.
         LateAnswer,

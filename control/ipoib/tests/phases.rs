@@ -1,4 +1,4 @@
-//! The tables of the state machines of a link and of a group, whole, compared with the files beside this one.
+//! The tables of the state machines of a link, of its address and of a group, whole, compared with the files beside this one.
 //! After a change that is meant: `RPCRDMA_WRITE_PHASES=1 cargo test -p rpcrdma-ipoib --test phases`.
 
 use rpcrdma_ipoib::gid::Lid;
@@ -8,7 +8,7 @@ use rpcrdma_ipoib::listed::{Illegal, Listed};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::settings::{Creation, Timing};
 use rpcrdma_ipoib::time::Moment;
-use rpcrdma_ipoib::{group, link};
+use rpcrdma_ipoib::{address, group, link};
 use std::fmt::{Debug, Write};
 use std::path::Path;
 
@@ -52,6 +52,11 @@ fn compare(file: &str, found: &str) {
 #[test]
 fn of_a_link() {
     compare("link.txt", &table(link::Phase::next));
+}
+
+#[test]
+fn of_an_address() {
+    compare("address.txt", &table(address::Phase::next));
 }
 
 #[test]

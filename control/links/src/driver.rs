@@ -16,7 +16,7 @@ use rpcrdma_fabric::datagram::{
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
 use rpcrdma_ipoib::mtu::Mtu;
 use rpcrdma_ipoib::node::{LinkId, Node, Opening, Origin, Output};
-use rpcrdma_ipoib::packet::{HardwareAddress, Udp};
+use rpcrdma_ipoib::packet::Udp;
 use rpcrdma_ipoib::time::Moment;
 use rpcrdma_umad::{Class, Event, Reply, Subnet, SubnetCounts, Target};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -144,11 +144,6 @@ impl Driver {
         tell(&mut self.node, self.clock.moment(now));
     }
 
-    /// The octets of the frame that was told of last.
-    pub(crate) fn frame(&self) -> &[u8] {
-        &self.frame
-    }
-
     /// Frames that could not be sent.
     pub(crate) const fn unsent(&self) -> u64 {
         self.unsent
@@ -177,12 +172,6 @@ impl Driver {
     /// The port's GUID, as far as it is known.
     pub(crate) fn guid(&self) -> Guid {
         self.subnet.facts().guid
-    }
-
-    /// Where a link's queue pair is.
-    pub(crate) fn hardware(&self, link: LinkId) -> Option<HardwareAddress> {
-        let facts = self.pair(link)?.facts();
-        Some(HardwareAddress::datagrams(facts.queue_pair, Gid(facts.gid)))
     }
 
     /// The way back to where a frame came from.

@@ -1,10 +1,8 @@
-//! The addresses of one link's IP: which datagrams are for them, and whether somebody else has one. Pure.
+//! The addresses in use of one link's IP, and which datagrams are for them. Pure.
 //!
-//! Questions for addresses in use (ARP, neighbour discovery) are the node's affair. Not yet in use is an address that a DHCP
-//! server gave: it is looked for here first (RFC 2131 section 2.2, RFC 5227).
+//! Whether one can be used, and who asks for it (ARP, neighbour discovery), is the node's affair.
 
 use rpcrdma_fabric::datagram::Arrival;
-use rpcrdma_ipoib::packet::{Arp, HardwareAddress, Operation, Packet};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// What came.
@@ -24,8 +22,6 @@ pub struct HostCounts {
 #[derive(Debug, Default)]
 pub(crate) struct Host {
     addresses: Vec<IpAddr>,
-    /// An address that is not used before it is known that nobody has it.
-    checked: Option<Ipv4Addr>,
     pub(crate) counts: HostCounts,
 }
 
@@ -37,7 +33,6 @@ impl Host {
 
     /// Uses an address from now on.
     pub(crate) fn add(&mut self, address: IpAddr) {
-        self.checked = None;
         if !self.addresses.contains(&address) {
             self.addresses.push(address);
         }
@@ -45,26 +40,7 @@ impl Host {
 
     /// Uses none any more.
     pub(crate) fn clear(&mut self) {
-        self.checked = None;
         self.addresses.clear();
-    }
-
-    /// Looks whether somebody has this address: the frame is to be sent to all nodes (RFC 5227 section 2.1.1).
-    pub(crate) fn probe(&mut self, address: Ipv4Addr, own: HardwareAddress) -> Vec<u8> {
-        self.checked = Some(address);
-        request(own, Ipv4Addr::UNSPECIFIED, address).frame()
-    }
-
-    /// The address looked for is somebody else's, as this frame says.
-    pub(crate) fn claimed(&self, frame: &[u8], own: HardwareAddress) -> Option<Ipv4Addr> {
-        let checked = self.checked?;
-        let Ok(Packet::Arp(arp)) = Packet::parse(frame) else {
-            return None;
-        };
-        // Two that look for the same address at once both leave it.
-        let same = arp.sender_ip.is_unspecified() && arp.target_ip == checked;
-        let theirs = arp.sender_ip == checked || same;
-        (theirs && !arp.sender.is_same(&own)).then_some(checked)
     }
 
     /// A datagram to this address, which came so, is for us.
@@ -81,46 +57,11 @@ impl Host {
     }
 }
 
-const fn request(sender: HardwareAddress, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Arp {
-    Arp {
-        operation: Operation::Request,
-        sender,
-        sender_ip,
-        target: HardwareAddress::ZERO,
-        target_ip,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpcrdma_ipoib::gid::{Gid, Guid};
 
     const OWN: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 5);
-    const OTHER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 9);
-
-    fn at(number: u32) -> HardwareAddress {
-        let gid = Gid::of_port(0xFE80 << 48, Guid(number.into()));
-        HardwareAddress::datagrams(number, gid)
-    }
-
-    #[test]
-    fn rfc5227_2_1_1_an_address_that_somebody_has_is_found_out() {
-        let mut host = Host::default();
-        let probe = host.probe(OWN, at(17));
-        assert_eq!(host.claimed(&probe, at(17)), None, "our own, come back");
-        let same = request(at(18), Ipv4Addr::UNSPECIFIED, OWN).frame();
-        assert_eq!(host.claimed(&same, at(17)), Some(OWN));
-        let theirs = Arp {
-            operation: Operation::Reply,
-            ..request(at(18), OWN, OTHER)
-        };
-        assert_eq!(host.claimed(&theirs.frame(), at(17)), Some(OWN));
-        let another = request(at(18), OTHER, OTHER).frame();
-        assert_eq!(host.claimed(&another, at(17)), None);
-        host.add(OWN.into());
-        assert_eq!(host.claimed(&same, at(17)), None, "in use: the node tells");
-    }
 
     #[test]
     fn datagrams_are_taken_that_are_for_us() {

@@ -1,7 +1,6 @@
 //! The lease of a link: what its DHCP client says is done, and what comes for it is told it.
 
-use crate::link::IpOf;
-use crate::links::{Datagram, Ground, Links};
+use crate::links::{Datagram, Links};
 use crate::words;
 use rpcrdma_dhcp::client::{Change, Outgoing};
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
@@ -26,7 +25,7 @@ impl Links {
         }
     }
 
-    /// Somebody else has an address that the DHCP server gave.
+    /// Somebody else has an address that the DHCP server gave, as was found before its use or while it was used.
     pub(crate) fn claimed(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
         let place = &mut self.links[link];
         let client = place.dhcp.as_mut();
@@ -39,6 +38,13 @@ impl Links {
             self.send_lease(link, half, &decline, now);
             self.lease_changed(link, half, Some(change), now);
         }
+    }
+
+    /// Nobody else has the address that the DHCP server gave.
+    pub(crate) fn found_free(&mut self, link: usize, half: usize, now: Instant) {
+        let client = self.links[link].dhcp.as_mut();
+        let change = client.and_then(|client| client.free(now, &mut self.random));
+        self.lease_changed(link, half, change, now);
     }
 
     pub(crate) fn turn_lease(&mut self, link: usize, now: Instant) {
@@ -65,7 +71,11 @@ impl Links {
         let name = &place.plan.name;
         match change {
             None => {}
-            Some(Change::Check(address)) => self.probe(link, half, address, now),
+            Some(Change::Check(address)) => {
+                // Looked for anew, whatever is known of it.
+                self.looks_for(link, half, None, now);
+                self.looks_for(link, half, Some(IpAddr::V4(address)), now);
+            }
             Some(Change::Use(lease)) => {
                 let address = IpAddr::V4(lease.address.addr());
                 if !place.halves[half].host.addresses().contains(&address) {
@@ -73,25 +83,13 @@ impl Links {
                         "link {name}: address {} from {}",
                         lease.address, lease.server
                     );
-                    self.uses(link, half, address, now);
+                    place.halves[half].host.add(address);
                 }
             }
             Some(Change::Drop(why)) => {
                 warn!("link {name}: no address any more: {}", words::dropped(why));
-                self.uses_none(link, half, now);
+                self.looks_for(link, half, None, now);
             }
-        }
-    }
-
-    fn probe(&mut self, link: usize, half: usize, address: Ipv4Addr, now: Instant) {
-        let place = &mut self.links[link];
-        let IpOf { id, host, .. } = &mut place.halves[half];
-        let Ground::Node(driver) = &self.ports[place.port] else {
-            return;
-        };
-        if let Some(own) = driver.hardware(*id) {
-            let frame = host.probe(address, own);
-            self.send_to(link, half, IpAddr::V4(Ipv4Addr::BROADCAST), frame, now);
         }
     }
 

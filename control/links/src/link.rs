@@ -33,6 +33,8 @@ pub(crate) struct IpOf {
     pub(crate) error: Option<&'static str>,
     /// The reason that the log has already.
     pub(crate) said: Option<&'static str>,
+    /// The log has that its address is somebody else's.
+    pub(crate) taken: bool,
 }
 
 impl IpOf {
@@ -44,6 +46,7 @@ impl IpOf {
             up: false,
             error: None,
             said: None,
+            taken: false,
         }
     }
 }

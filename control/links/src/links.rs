@@ -10,9 +10,10 @@ use rand::rngs::StdRng;
 use rpcrdma_config::link::{Ipv4, Link as Plan};
 use rpcrdma_dhcp::client::Client;
 use rpcrdma_fabric::datagram::AddressVector;
+use rpcrdma_ipoib::address::Phase;
 use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mgid::Family;
-use rpcrdma_ipoib::node::{LinkId, Node, Output};
+use rpcrdma_ipoib::node::{AddressNews, LinkId, Node, Output};
 use rpcrdma_ipoib::packet::{Packet, Udp, emit_udp, link_local};
 use rpcrdma_ipoib::trouble::Trouble;
 use std::collections::VecDeque;
@@ -165,6 +166,9 @@ impl Links {
                 let error = error.map(words::refusal);
                 self.link_is(port, link, state, error, now);
             }
+            News::Node(Output::Address { link, ip, news }) => {
+                self.address_is(port, link, ip, news, now);
+            }
             News::Node(Output::Trouble(Trouble::Conflict { link, ip, .. })) => {
                 self.conflict(port, link, ip, now);
             }
@@ -195,6 +199,40 @@ impl Links {
                 "link {}: another node has {ip} as well",
                 self.name_of(port, id)
             ),
+        }
+    }
+
+    /// An address was looked for, or is used no longer.
+    fn address_is(&mut self, port: usize, id: LinkId, ip: IpAddr, news: AddressNews, now: Instant) {
+        let (Some((link, half)), Ground::Node(driver)) =
+            (self.place_of(port, id), &self.ports[port])
+        else {
+            return;
+        };
+        let known = driver.node().link_status(id).and_then(|link| link.address);
+        let is = |phase| known == Some((ip, phase));
+        let place = &mut self.links[link];
+        let (name, by_lease) = (&place.plan.name, place.dhcp.is_some() && ip.is_ipv4());
+        let half_of = &mut place.halves[half];
+        match news {
+            AddressNews::Unused => half_of.host.clear(),
+            // By now another one is looked for, or this one anew.
+            AddressNews::Used if !is(Phase::Used) => {}
+            AddressNews::Taken { .. } if !is(Phase::Taken) => {}
+            AddressNews::Used if by_lease => self.found_free(link, half, now),
+            AddressNews::Used => {
+                info!("link {name}: address {ip}");
+                half_of.taken = false;
+                half_of.host.add(ip);
+            }
+            AddressNews::Taken { by } => match ip {
+                IpAddr::V4(ip) if by_lease => self.claimed(link, half, ip, now),
+                // It is tried again for ever, and said once.
+                _ if !std::mem::replace(&mut half_of.taken, true) => {
+                    warn!("link {name}: {ip} is not used, since another node has it already: {by}");
+                }
+                _ => {}
+            },
         }
     }
 
@@ -247,10 +285,10 @@ impl Links {
         match (half_of.family, place.plan.ipv4) {
             (Family::V4, Ipv4::Dhcp) => place.lease(guid, now).up(now, &mut self.random),
             (Family::V4, Ipv4::Is(network)) => {
-                self.uses(link, half, IpAddr::V4(network.addr()), now)
+                self.looks_for(link, half, Some(network.addr().into()), now);
             }
             (Family::V4, Ipv4::Off) => {}
-            (Family::V6, _) => self.uses(link, half, IpAddr::V6(link_local(guid)), now),
+            (Family::V6, _) => self.looks_for(link, half, Some(link_local(guid).into()), now),
         }
     }
 
@@ -262,39 +300,32 @@ impl Links {
             let change = client.down();
             self.lease_changed(link, half, change, now);
             // Nor is one looked for any more.
-            self.links[link].halves[half].host.clear();
+            self.looks_for(link, half, None, now);
         }
     }
 
-    /// Uses an address from now on, and tells all nodes of the link.
-    pub(crate) fn uses(&mut self, link: usize, half: usize, address: IpAddr, now: Instant) {
+    /// Has the node look for an address, and use it if it is free; or none any more.
+    pub(crate) fn looks_for(
+        &mut self,
+        link: usize,
+        half: usize,
+        address: Option<IpAddr>,
+        now: Instant,
+    ) {
         let place = &mut self.links[link];
         let (id, name) = (place.halves[half].id, &place.plan.name);
-        place.halves[half].host.add(address);
+        if address.is_none() {
+            place.halves[half].host.clear();
+        }
         let Ground::Node(driver) = &mut self.ports[place.port] else {
             return;
         };
         let mut set = Ok(());
-        let tell = |node: &mut Node, at| {
-            set = node.set_address(at, id, Some(address));
-            node.announce_address(at, id);
-        };
-        driver.tell(tell, now);
-        if let Err(why) = set {
+        driver.tell(|node, at| set = node.set_address(at, id, address), now);
+        if let (Err(why), Some(address)) = (set, address) {
             warn!("link {name}: address {address}: {}", words::refusal(why));
         }
         self.work(self.links[link].port, now);
-    }
-
-    pub(crate) fn uses_none(&mut self, link: usize, half: usize, now: Instant) {
-        let place = &mut self.links[link];
-        let id = place.halves[half].id;
-        place.halves[half].host.clear();
-        if let Ground::Node(driver) = &mut self.ports[place.port] {
-            // Taking an address away is never refused to a link that is there.
-            driver.tell(|node, at| _ = node.set_address(at, id, None), now);
-            self.work(self.links[link].port, now);
-        }
     }
 
     /// Takes the frames of one IP that came.
@@ -302,15 +333,13 @@ impl Links {
         for _ in 0..FRAMES {
             let place = &mut self.links[link];
             let IpOf { id, host, .. } = &mut place.halves[half];
-            let (from, udp, claimed, way) = match &mut self.ports[place.port] {
+            let (from, udp, way) = match &mut self.ports[place.port] {
                 Ground::Node(driver) => {
                     let Some(from) = driver.receive(*id) else {
                         break;
                     };
-                    let own = driver.hardware(*id);
-                    let claimed = own.and_then(|own| host.claimed(driver.frame(), own));
                     let way = driver.way_back(*id, &from);
-                    (from, driver.frame_came(*id, &from, now), claimed, way)
+                    (from, driver.frame_came(*id, &from, now), way)
                 }
                 Ground::Ethernet(ethernet) => {
                     let Some(from) = ethernet.receive() else {
@@ -326,7 +355,7 @@ impl Links {
                             None
                         }
                     };
-                    (from, udp, None, way)
+                    (from, udp, way)
                 }
             };
             let datagram = udp.filter(|udp| host.takes(udp.to.ip(), &from));
@@ -340,9 +369,6 @@ impl Links {
             });
             if let Some(datagram) = datagram {
                 self.heard(datagram, now);
-            }
-            if let Some(address) = claimed {
-                self.claimed(link, half, address, now);
             }
         }
         self.work(self.links[link].port, now);

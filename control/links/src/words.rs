@@ -153,6 +153,7 @@ pub(crate) const fn refusal(it: Refusal) -> &'static str {
         Refusal::NotMulticast => "the address is no group's",
         Refusal::Multicast => "the address is a group's",
         Refusal::OtherFamily => "the address is of the other IP",
+        Refusal::AddressTaken => "another node has its address",
         Refusal::UnknownLink => "there is no such link",
         Refusal::LinksFull => "there are too many links, or two of this partition and IP",
         Refusal::GroupsFull => "too many groups are joined",

@@ -1,11 +1,10 @@
 //! Links on the subnet of this process: up, joined, and datagrams exchanged.
 
-use rpcrdma_config::link::Link;
-use rpcrdma_config::{Machine, parse};
-use rpcrdma_links::{Datagram, Links, Unsent};
+mod bench;
+
+use bench::Bench;
+use rpcrdma_links::{Datagram, Unsent};
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 const TWO: &str = r#"
     [[link]]
@@ -23,48 +22,12 @@ const TWO: &str = r#"
 const A: usize = 0;
 const B: usize = 1;
 
-fn plans(text: &str) -> Vec<Link> {
-    let machine = Machine {
-        cores: vec![0],
-        status_socket: PathBuf::from("/run/s"),
-    };
-    parse("", text, &machine)
-        .unwrap_or_else(|error| panic!("{error}"))
-        .links
-}
-
-/// Links and a clock that jumps from one thing to do to the next.
-struct Bench {
-    links: Links,
-    now: Instant,
-}
-
 impl Bench {
-    fn of(text: &str) -> Self {
-        let now = Instant::now();
-        Self {
-            links: Links::start(&plans(text), now).unwrap(),
-            now,
-        }
-    }
-
-    /// Turns until something holds; gives up after a simulated minute.
-    fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Links) -> bool) {
-        let end = self.now + Duration::from_secs(60);
-        while self.now < end {
-            self.links.turn(self.now);
-            if holds(&mut self.links) {
-                return;
-            }
-            self.now += Duration::from_millis(10);
-        }
-        panic!("not within a minute: {what}");
-    }
-
     fn up() -> Self {
         let mut bench = Self::of(TWO);
-        bench.until("both links are up", |links| {
-            links.status().iter().all(|link| link.is_up())
+        bench.until("both links are up, with addresses", |links| {
+            let has_all = |at| links.addresses(at).count() == 2;
+            links.status().iter().all(|link| link.is_up()) && [A, B].into_iter().all(has_all)
         });
         bench
     }

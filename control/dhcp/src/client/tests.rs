@@ -78,6 +78,11 @@ impl Bench {
         self.hears(ack).unwrap()
     }
 
+    fn free(&mut self) -> Option<Change> {
+        assert_eq!(self.client.due(), None, "nothing until it is checked");
+        self.client.free(self.now, &mut self.random)
+    }
+
     fn bound() -> Self {
         let mut bench = Self::new();
         bench.up();
@@ -85,9 +90,7 @@ impl Bench {
         bench.hears_offer();
         bench.sent();
         assert_eq!(bench.hears_ack(), Some(Change::Check(ADDRESS)));
-        let (message, change) = bench.turn();
-        assert_eq!(message, None);
-        assert!(matches!(change, Some(Change::Use(_))));
+        assert!(matches!(bench.free(), Some(Change::Use(_))));
         assert_eq!(bench.client.phase(), P::Bound);
         bench
     }
@@ -124,7 +127,7 @@ fn rfc2131_4_4_1_an_address_is_come_by() {
     assert_eq!(read(&request), (REQUEST, true, Ipv4Addr::UNSPECIFIED));
     assert_eq!(bench.hears_ack(), Some(Change::Check(ADDRESS)));
     assert_eq!(bench.client.lease(), None, "not before it is found free");
-    let (_, change) = bench.turn();
+    let change = bench.free();
     let Some(Change::Use(lease)) = change else {
         panic!("{change:?}");
     };
@@ -237,6 +240,16 @@ fn an_address_that_somebody_has_is_declined_and_another_sought_later() {
 }
 
 #[test]
+fn word_of_an_address_that_is_not_checked_changes_nothing() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.client.free(bench.now, &mut bench.random), None);
+    let mut bench = Bench::bound();
+    let due = bench.client.due();
+    assert_eq!(bench.client.free(bench.now, &mut bench.random), None);
+    assert_eq!((bench.client.phase(), bench.client.due()), (P::Bound, due));
+}
+
+#[test]
 fn a_link_that_comes_back_asks_for_the_address_of_before() {
     let mut bench = Bench::bound();
     assert_eq!(bench.client.down(), Some(Change::Drop(Why::LinkDown)));
@@ -246,7 +259,7 @@ fn a_link_that_comes_back_asks_for_the_address_of_before() {
     assert_eq!(read(&reboot), (REQUEST, true, Ipv4Addr::UNSPECIFIED));
     assert_eq!(reboot.to, Ipv4Addr::BROADCAST);
     bench.hears_ack();
-    bench.turn();
+    bench.free();
     assert_eq!(bench.client.phase(), P::Bound);
 }
 
@@ -315,7 +328,7 @@ fn a_lease_for_ever_is_never_asked_for_again() {
     let mut given = bench.given();
     given.seconds = crate::lease::FOR_EVER;
     bench.hears(Says::Ack(given)).unwrap();
-    bench.turn();
+    bench.free();
     assert_eq!((bench.client.phase(), bench.client.due()), (P::Bound, None));
 }
 

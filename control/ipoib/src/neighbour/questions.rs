@@ -26,23 +26,6 @@ impl Neighbours {
         self.outputs.push_back(output);
     }
 
-    /// Asks everybody whether somebody else has this station's address (RFC 5227 section 2.1.1, RFC 4862 section 5.4): to be
-    /// called before the first [`Neighbours::announce`]. Who has it makes an [`Output::Conflict`]; a second without one is
-    /// silence enough.
-    pub fn probe(&mut self) {
-        let output = match self.station.ip {
-            IpAddr::V4(own) => Output::Everybody {
-                group: Ipv4Addr::BROADCAST.into(),
-                frame: self.arp(Ipv4Addr::UNSPECIFIED, own),
-            },
-            IpAddr::V6(own) => Output::Everybody {
-                group: solicited_node(own).into(),
-                frame: solicitation(None, (Ipv6Addr::UNSPECIFIED, solicited_node(own)), own),
-            },
-        };
-        self.outputs.push_back(output);
-    }
-
     /// Asks what is to be asked.
     pub(super) fn ask(&mut self, now: Moment, ip: IpAddr, ask: Ask) {
         let at = self.station.hardware;
@@ -50,7 +33,7 @@ impl Neighbours {
             Ask::Everybody => self.ask_everybody(now, ip),
             Ask::Itself(way) => {
                 let frame = match (self.station.ip, ip) {
-                    (IpAddr::V6(own), IpAddr::V6(ip)) => solicitation(Some(at), (own, ip), ip),
+                    (IpAddr::V6(own), IpAddr::V6(ip)) => solicitation(at, (own, ip), ip),
                     (_, IpAddr::V4(ip)) => self.arp(self.own_v4(), ip),
                     _ => return,
                 };
@@ -81,7 +64,7 @@ impl Neighbours {
                 let group = solicited_node(ip);
                 Output::Everybody {
                     group: group.into(),
-                    frame: solicitation(Some(at), (own, group), ip),
+                    frame: solicitation(at, (own, group), ip),
                 }
             }
             (_, IpAddr::V4(ip)) => Output::Everybody {
@@ -176,9 +159,9 @@ impl Neighbours {
     }
 }
 
-/// A question: who has `target`? Said by one who tells where it is, or does not.
+/// A question: who has `target`? Said by one who tells where it is.
 fn solicitation(
-    hardware: Option<HardwareAddress>,
+    hardware: HardwareAddress,
     (source, destination): (Ipv6Addr, Ipv6Addr),
     target: Ipv6Addr,
 ) -> Vec<u8> {
@@ -186,7 +169,7 @@ fn solicitation(
         source,
         destination,
         target,
-        hardware,
+        hardware: Some(hardware),
     };
     solicitation.frame()
 }

@@ -37,7 +37,7 @@ impl Node {
         }
         if other_gid {
             for id in self.link_ids() {
-                self.meet_neighbours(now, id);
+                self.drop_address(id);
             }
         }
         self.start_over(now);

@@ -49,7 +49,6 @@ impl Node {
         };
         link.queue = queue;
         let wanted = link.phase == Phase::Opening;
-        self.meet_neighbours(now, id);
         match made {
             Ok(_) if wanted => self.open_queue(now, id),
             Ok(_) => {}

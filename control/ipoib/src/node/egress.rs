@@ -66,7 +66,7 @@ impl Node {
             mgid => mgid?,
         };
         let mtu = link.attributes.map_or(0, |link| link.mtu.ip_octets());
-        if !link.phase.is_usable() {
+        if !link.is_usable() {
             return Ok(self.drop_one(Drop::LinkDown));
         }
         if frame.len() > usize::from(mtu) + ENCAPSULATION_BYTES {

@@ -1,86 +1,22 @@
-//! The unicast half of a link: frames that come, this node's address, and the way to other hosts.
+//! The unicast half of a link: frames that come, and the way to other hosts.
 //!
-//! A link's [`Neighbours`] exist while it has a queue pair and an address: both go into what it says of itself. Their
+//! A link's [`Neighbours`] exist while it has a queue pair and an address in use: both go into what it says of itself. Their
 //! questions to everybody are datagrams to a group like any other, and the paths they need are asked of the SA in turn with
 //! all else.
 
 use super::timers::Timer;
 use super::{Fate, Key, LinkId, Node, Origin, Output, Purpose, lane};
 use crate::gid::Gid;
-use crate::link::QueuePair;
+use crate::link::Link;
 use crate::mad::PathTemplate;
 use crate::neighbour::{self, Bounds, Neighbours, Route, Station};
-use crate::packet::{HardwareAddress, Packet, Reject, Udp, link_local, solicited_node};
+use crate::packet::{Packet, Reject, Udp};
 use crate::sa::{Answer, Outcome, Request};
 use crate::time::Moment;
-use crate::trouble::{Drop, Failure, Ignored, Operation, Refusal, Trouble};
+use crate::trouble::{Drop, Failure, Ignored, Operation, Trouble};
 use std::net::IpAddr;
 
 impl Node {
-    /// Gives a link an address of this node's, or takes it away. With one of IPv6 its solicited-node group is joined (RFC
-    /// 4291 section 2.7.1).
-    ///
-    /// # Errors
-    /// No such link; an address of the other IP, or of a group; [`Refusal::GroupsFull`].
-    pub fn set_address(
-        &mut self,
-        now: Moment,
-        id: LinkId,
-        address: Option<IpAddr>,
-    ) -> Result<(), Refusal> {
-        let set = self.try_set_address(now, id, address);
-        self.settle(now);
-        set.map_err(|refusal| self.ledger.refused(refusal))
-    }
-
-    fn try_set_address(
-        &mut self,
-        now: Moment,
-        id: LinkId,
-        address: Option<IpAddr>,
-    ) -> Result<(), Refusal> {
-        let link = self.link(id).ok_or(Refusal::UnknownLink)?;
-        let old = link.address;
-        if let Some(address) = address {
-            match link.group_of(address) {
-                Err(Refusal::NotMulticast) => {}
-                Ok(_) => return Err(Refusal::Multicast),
-                Err(refusal) => return Err(refusal),
-            }
-        }
-        if old == address {
-            return Ok(());
-        }
-        if let Some(IpAddr::V6(address)) = address {
-            self.try_join(now, id, solicited_node(address).into())?;
-        }
-        if let Some(IpAddr::V6(old)) = old {
-            self.try_leave(now, id, solicited_node(old).into())?;
-        }
-        if let Some(link) = self.link_mut(id) {
-            link.address = address;
-            link.forget_neighbours();
-        }
-        self.meet_neighbours(now, id);
-        Ok(())
-    }
-
-    /// Says to all nodes of a link where its address is; nothing while it has none.
-    pub fn announce_address(&mut self, now: Moment, id: LinkId) {
-        if let Some(neighbours) = self.neighbours_mut(id) {
-            neighbours.announce();
-        }
-        self.obey_neighbours(now, id);
-        self.settle(now);
-    }
-
-    /// The link-local address of IPv6 that the port's GUID makes (RFC 4391 section 8); `None` before the port is known.
-    #[must_use]
-    pub fn link_local(&self) -> Option<IpAddr> {
-        let guid = self.port.as_ref()?.gid.guid();
-        Some(link_local(guid).into())
-    }
-
     /// A frame came from a link's queue pair, its global route header taken off. A UDP datagram in it is given back for who
     /// it is for; ARP and neighbour discovery are taken care of.
     pub fn frame_came<'b>(
@@ -90,7 +26,7 @@ impl Node {
         from: &Origin,
         frame: &'b [u8],
     ) -> Option<Udp<'b>> {
-        let usable = self.link(id).is_some_and(|link| link.phase.is_usable());
+        let usable = self.link(id).is_some_and(Link::is_usable);
         if !usable || self.closed {
             self.ledger.ignored(Ignored::EarlyFrame);
             return None;
@@ -126,10 +62,12 @@ impl Node {
 
     fn heard(&mut self, now: Moment, id: LinkId, from: &Origin, packet: &Packet<'_>) {
         match self.neighbours_mut(id) {
-            Some(neighbours) => neighbours.heard(now, packet, from.gid),
-            None => self.ledger.ignored(Ignored::EarlyFrame),
+            Some(neighbours) => {
+                neighbours.heard(now, packet, from.gid);
+                self.obey_neighbours(now, id);
+            }
+            None => self.heard_before_use(now, id, from, packet),
         }
-        self.obey_neighbours(now, id);
         self.settle(now);
     }
 
@@ -137,23 +75,14 @@ impl Node {
         self.link_mut(id)?.neighbours.as_mut()
     }
 
-    /// Begins to have neighbours, where the link has what it takes.
-    pub(super) fn meet_neighbours(&mut self, now: Moment, id: LinkId) {
-        let Some(gid) = self.port_gid() else {
-            return;
-        };
-        let Some(link) = self.link_mut(id) else {
-            return;
-        };
-        let (QueuePair::Open(_, qpn), Some(ip)) = (link.queue, link.address) else {
-            return;
-        };
-        let station = Station {
-            hardware: HardwareAddress::datagrams(qpn, gid),
-            ip,
-            p_key: link.spec.p_key,
-        };
-        link.neighbours = Some(Neighbours::new(station, Bounds::default()));
+    /// Begins to have neighbours: all nodes of the link are told where this one is (RFC 5227 section 2.3, RFC 4861 section
+    /// 7.2.6).
+    pub(super) fn meet_neighbours(&mut self, now: Moment, id: LinkId, station: Station) {
+        let mut neighbours = Neighbours::new(station, Bounds::default());
+        neighbours.announce();
+        if let Some(link) = self.link_mut(id) {
+            link.neighbours = Some(neighbours);
+        }
         self.obey_neighbours(now, id);
     }
 
@@ -254,7 +183,7 @@ impl Node {
         }
     }
 
-    fn ask_everybody(&mut self, now: Moment, id: LinkId, group: IpAddr, frame: Vec<u8>) {
+    pub(super) fn ask_everybody(&mut self, now: Moment, id: LinkId, group: IpAddr, frame: Vec<u8>) {
         let link = self.link(id).filter(|link| link.phase.is_usable());
         let mgid = link.and_then(|link| link.group_of(group).ok().flatten());
         match mgid {

@@ -1,5 +1,6 @@
 //! What a node wants done, and told.
 
+use super::AddressNews;
 use crate::gid::{Gid, Lid};
 use crate::link::LinkState;
 use crate::mgid::Family;
@@ -7,6 +8,7 @@ use crate::mtu::Mtu;
 use crate::pkey::PKey;
 use crate::qkey::QKey;
 use crate::trouble::{Refusal, Trouble};
+use std::net::IpAddr;
 
 /// A link of a node, by the order in which links were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +67,15 @@ pub enum Output {
         mgid: Gid,
         /// Joined.
         joined: bool,
+    },
+    /// Something became of an address that was set.
+    Address {
+        /// On which link.
+        link: LinkId,
+        /// The address.
+        ip: IpAddr,
+        /// What.
+        news: AddressNews,
     },
     /// Something for the log.
     Trouble(Trouble),

@@ -2,6 +2,7 @@
 
 use super::subscriptions::State;
 use super::{LinkId, Node};
+use crate::address;
 use crate::gid::{Gid, Lid};
 use crate::group::{self, Attributes};
 use crate::join::JoinState;
@@ -48,6 +49,8 @@ pub struct LinkStatus {
     pub error: Option<Refusal>,
     /// The last failure of any operation on it.
     pub failure: Option<Failure>,
+    /// This node's address on it, and whether it is in use.
+    pub address: Option<(IpAddr, address::Phase)>,
     /// Addresses that were joined.
     pub addresses: usize,
     /// Groups that were asked for and could not be joined.
@@ -121,6 +124,7 @@ impl Node {
             attributes: link.attributes,
             error: link.error,
             failure: link.failure,
+            address: link.address.map(|it| (it.ip(), it.phase())),
             addresses: link.addresses.len(),
             failing: link.failing,
         })

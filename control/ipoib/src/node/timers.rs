@@ -14,6 +14,8 @@ pub(super) enum Timer {
     Subscription(u8),
     /// A link's neighbours have something to do.
     Neighbours(LinkId),
+    /// A link's address is asked for once more, was asked for long enough, or is tried again.
+    Address(LinkId),
     /// The list of all groups is looked at.
     Census,
     /// Entries that are worth nothing any more are removed.
@@ -58,6 +60,7 @@ impl Node {
             }
             Timer::Subscription(index) => self.renew_subscription(index),
             Timer::Neighbours(id) => self.pass_neighbours(now, id),
+            Timer::Address(id) => self.pass_address(now, id),
             Timer::Census => self.take_census(now),
             Timer::Sweep => self.sweep(now),
             Timer::Close => {}

@@ -17,6 +17,9 @@ const TIMING: Timing = Timing {
     wait_ms: 0,
     linger_ms: 0,
     close_ms: 0,
+    check_ms: 0,
+    probes: 0,
+    again_ms: 0,
 };
 
 struct Desk {

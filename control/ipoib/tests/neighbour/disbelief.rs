@@ -109,24 +109,6 @@ fn another_one_with_this_address_is_told_of() {
     }
 }
 
-/// Who asks first whether its address is free learns that it is not, and its holder keeps quiet about it.
-#[test]
-fn a_station_asks_whether_its_address_is_free() {
-    for v6 in [false, true] {
-        let mut link = Link::new(v6, &[1]);
-        link.station(1).probe();
-        assert_eq!(link.settle(), [Seen::Everybody(1)], "it is");
-        let mut other = station(v6, 7);
-        other.ip = address(v6, 1);
-        let mut other_one = Neighbours::new(other, Default::default());
-        other_one.probe();
-        link.stations.push((7, other.hardware, other_one));
-        let seen = link.settle();
-        let taken = [Seen::Everybody(7), Seen::Everybody(1), Seen::Conflict(7)];
-        assert_eq!(seen, taken, "it is not");
-    }
-}
-
 #[test]
 fn packets_of_other_kinds_are_not_taken() {
     let frame = datagram(false, 2, 1, b"x");

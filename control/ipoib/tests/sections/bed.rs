@@ -8,7 +8,9 @@ use rpcrdma_ipoib::mad::{
 };
 use rpcrdma_ipoib::mgid::{Family, Scope, broadcast};
 use rpcrdma_ipoib::mtu::Mtu;
-use rpcrdma_ipoib::node::{AddressVector, Attachment, Fate, LinkId, Node, Origin, Output};
+use rpcrdma_ipoib::node::{
+    AddressNews, AddressVector, Attachment, Fate, LinkId, Node, Origin, Output,
+};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::sa::Chance;
@@ -288,7 +290,8 @@ impl Bed {
         for at in 0..self.seats.len() {
             let seat = &mut self.seats[at];
             let its = match group {
-                Some(group) => at != from && seat.attached.contains(&group),
+                // the sender itself too: so does a device
+                Some(group) => seat.attached.contains(&group),
                 None => {
                     let facts = &seat.facts;
                     (facts.gid, facts.lid, queue_pair(at)) == (to.gid, to.lid, to.qpn)
@@ -439,6 +442,24 @@ impl Seat {
             _ => None,
         });
         told.collect()
+    }
+
+    /// What became of its addresses so far.
+    pub(crate) fn address_news(&self) -> Vec<AddressNews> {
+        let told = self.deeds.iter().filter_map(|deed| match deed {
+            Deed::Output(Output::Address { news, .. }) => Some(*news),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    /// The frames that it sent so far.
+    pub(crate) fn sent(&self) -> Vec<&[u8]> {
+        let frames = self.deeds.iter().filter_map(|deed| match deed {
+            Deed::Output(Output::Frame { bytes, .. }) => Some(&bytes[..]),
+            _ => None,
+        });
+        frames.collect()
     }
 
     /// The failures among them.

@@ -1,15 +1,21 @@
 //! RFC 4391 sections 8 and 9: from host to host, with ARP and neighbour discovery on the link.
 
 use crate::bed::{Bed, LINK, MANAGER, SIX, gid, ip, mgid, spec};
+use rpcrdma_ipoib::address::Phase;
+use rpcrdma_ipoib::gid::Lid;
 use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mad::Status;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::{Fate, Origin};
-use rpcrdma_ipoib::packet::{Reject, Udp, emit_udp};
+use rpcrdma_ipoib::packet::{
+    Arp, HardwareAddress, Operation as ArpOperation, Reject, Udp, emit_udp,
+};
 use rpcrdma_ipoib::settings::{Creation, LinkSpec};
 use rpcrdma_ipoib::trouble::{Cause, Drop, Ignored, Operation, Refusal, Trouble};
 use std::net::{IpAddr, SocketAddr};
 
+/// An address that nobody else has is in use by then.
+const CHECKED_MS: u64 = 1_250;
 const ONE: &str = "10.0.0.1";
 const TWO: &str = "10.0.0.2";
 
@@ -38,6 +44,7 @@ fn address(bed: &mut Bed, at: usize, address: IpAddr) {
     node.set_address(bed.now, LINK, Some(address))
         .expect("an address");
     bed.run();
+    bed.pass(CHECKED_MS);
 }
 
 /// Two nodes on a link of IPv4, with addresses.
@@ -128,29 +135,39 @@ fn section_11_a_path_that_fails() {
     assert_eq!(failed(0, &bed) + failed(1, &bed), 1);
 }
 
+/// A host that does not look for its address first: it has it, and says so by asking.
 #[test]
 fn another_host_with_this_ones_address() {
     let mut bed = pair();
-    address(&mut bed, 1, ip(ONE));
-    send(&mut bed, 1, ip(ONE), ip(TWO), b"?");
-    let told = bed.seats[0].troubles().into_iter();
-    let conflict = |it: &Trouble| matches!(it, Trouble::Conflict { ip, .. } if *ip == ONE.parse::<IpAddr>().expect("one"));
-    assert_eq!(told.filter(conflict).count(), 1);
-}
-
-#[test]
-fn rfc5227_2_3_an_address_is_announced_to_all() {
-    let mut bed = pair();
-    address(&mut bed, 1, ip(ONE));
-    let conflicts = |bed: &mut Bed| {
-        let told = bed.seats[0].troubles().into_iter();
-        told.filter(|it| matches!(it, Trouble::Conflict { .. }))
-            .count()
+    let other = HardwareAddress::datagrams(0x90, gid(90));
+    let question = Arp {
+        operation: ArpOperation::Request,
+        sender: other,
+        sender_ip: std::net::Ipv4Addr::new(10, 0, 0, 1),
+        target: HardwareAddress::ZERO,
+        target_ip: std::net::Ipv4Addr::new(10, 0, 0, 2),
     };
-    assert_eq!(conflicts(&mut bed), 0, "nobody was told yet");
-    bed.seats[1].node.announce_address(bed.now, LINK);
+    let origin = Origin {
+        lid: Lid(90),
+        gid: Some(other.gid),
+        group: Some(mgid("ff12:401b:8006::ffff:ffff")),
+        qpn: other.qpn,
+    };
+    let node = &mut bed.seats[0].node;
+    assert_eq!(
+        node.frame_came(bed.now, LINK, &origin, &question.frame()),
+        None
+    );
     bed.run();
-    assert_eq!(conflicts(&mut bed), 1);
+    let told = Trouble::Conflict {
+        link: LINK,
+        ip: ip(ONE),
+        hardware: other,
+    };
+    assert!(bed.seats[0].troubles().contains(&told));
+    let used = Some((ip(ONE), Phase::Used));
+    let link = bed.seats[0].node.link_status(LINK).expect("a link");
+    assert_eq!(link.address, used, "it is kept");
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! When the faults are over: what the nodes believe is what the subnet manager holds, and both are what the users want.
 
+use crate::wire::{SINGLE, TWINS, V4, V6};
 use crate::world::{NODES, SIX, World};
+use rpcrdma_ipoib::address::Phase;
 use rpcrdma_ipoib::gid::Gid;
 use rpcrdma_ipoib::join::JoinState;
 use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mgid;
+use rpcrdma_ipoib::neighbour::Unheard;
 use rpcrdma_ipoib::node::LinkId;
+use rpcrdma_ipoib::packet::{link_local, solicited_node};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the subnet manager holds for a port.
@@ -25,13 +29,47 @@ pub(crate) fn judge(world: &World) {
         reports_are_subscribed(world, at);
     }
     routers_hear_all(world);
+    addresses_are_used(world);
 }
 
 fn links_are_up(world: &World, at: usize) {
-    for link in world.seats[at].node.status().links {
-        assert_eq!(link.state, LinkState::Up, "node {at}: {link:#?}");
-        assert_eq!(link.error, None);
+    let disputed = TWINS.contains(&at) && world.phase(at, V4) != Phase::Used;
+    for (link, status) in [V4, V6]
+        .into_iter()
+        .zip(world.seats[at].node.status().links)
+    {
+        let stands = (status.state, status.error);
+        match disputed && link == V4 {
+            true => assert_eq!(status.state, LinkState::Degraded, "node {at}: {status:#?}"),
+            false => assert_eq!(stands, (LinkState::Up, None), "node {at}: {status:#?}"),
+        }
     }
+}
+
+/// Every address is in use, but that of a twin.
+fn addresses_are_used(world: &World) {
+    for at in 0..NODES {
+        assert_eq!(world.phase(at, V6), Phase::Used, "node {at}");
+    }
+    assert_eq!(world.phase(SINGLE, V4), Phase::Used);
+    let used = TWINS.map(|at| world.phase(at, V4) == Phase::Used);
+    assert_ne!(used, [false, false], "one of the twins has it");
+}
+
+/// Where both twins have the address, each deaf when the other looked for it, they notice as soon as one of them says anything.
+pub(crate) fn judge_twins(world: &mut World) {
+    let [one, other] = TWINS;
+    if TWINS.iter().any(|at| world.phase(*at, V4) != Phase::Used) {
+        return;
+    }
+    let noticed = |world: &World| {
+        let counts = world.seats[other].node.neighbour_counts(V4);
+        counts.expect("a link").unheard.of(Unheard::Conflict)
+    };
+    let before = noticed(world);
+    world.ask_around(one);
+    world.run_until(world.now.after(100));
+    assert!(noticed(world) > before);
 }
 
 fn memberships_agree(world: &World, at: usize) {
@@ -60,7 +98,13 @@ fn wishes_are_granted(world: &World, at: usize) {
     });
     let wanted = seat.wanted.iter();
     let addresses = wanted.filter_map(|(link, address)| seat.node.group_of(*link, *address));
-    let expected: BTreeSet<Gid> = broadcasts.chain(routers).chain(addresses).collect();
+    let own = link_local(seat.gid.guid());
+    let own = seat.node.group_of(V6, solicited_node(own).into());
+    let expected: BTreeSet<Gid> = broadcasts
+        .chain(routers)
+        .chain(addresses)
+        .chain(own)
+        .collect();
     let full = at_the_manager(world, seat.gid).into_iter();
     let full = full.filter(|(_, state)| state.has(JoinState::FULL));
     let found: BTreeSet<Gid> = full.map(|(mgid, _)| mgid).collect();

@@ -1,5 +1,6 @@
 //! Nodes on a subnet whose manager restarts, moves and falls silent, whose network loses, doubles, delays and reorders, and
-//! whose ports come and go: all of it from a seed, on one thread, by a clock that jumps.
+//! whose ports come and go, and of which two are given the same address: all of it from a seed, on one thread, by a clock
+//! that jumps.
 //!
 //! While it happens the device and the network watch that the rules are kept: nothing attached before it is joined, left
 //! before it is detached, attached twice. When it is over, and time for one round of verification has passed, the
@@ -15,6 +16,7 @@
 mod device;
 mod judge;
 mod plan;
+mod wire;
 mod world;
 
 use plan::{Act, Weather};
@@ -49,6 +51,7 @@ fn run(seed: u64) {
     world.clear_up();
     world.run_until(world.now.after(RECOVERY_MS));
     judge::judge(&world);
+    judge::judge_twins(&mut world);
     for at in 0..world.seats.len() {
         let now = world.now;
         world.seats[at].node.close(now);

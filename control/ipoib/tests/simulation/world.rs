@@ -10,7 +10,7 @@ use rpcrdma_ipoib::mad::{
 };
 use rpcrdma_ipoib::mgid::{Family, Scope, broadcast, of_address};
 use rpcrdma_ipoib::mtu::Mtu;
-use rpcrdma_ipoib::node::{Attachment, LinkId, Node, Output};
+use rpcrdma_ipoib::node::{Attachment, LinkId, Node, Origin, Output};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::port::PortFacts;
 use rpcrdma_ipoib::sa::Chance;
@@ -36,14 +36,19 @@ pub(crate) const TIMING: Timing = Timing {
     wait_ms: 1_000,
     linger_ms: 2 * LONGEST_DELAY_MS + 200,
     close_ms: 60_000,
+    check_ms: 300,
+    probes: 3,
+    again_ms: 500,
 };
 
 /// Something on its way.
-enum Post {
+pub(crate) enum Post {
     /// A datagram to a subnet manager.
     ToSa(usize, Lid, Vec<u8>),
     /// A datagram to a node, from a LID.
     ToNode(usize, Lid, Vec<u8>),
+    /// A frame to a node's queue pair of a link.
+    Frame(usize, LinkId, Origin, Vec<u8>),
     /// A port changes: up or down.
     Port(usize, bool),
     /// A port is in the second partition again.
@@ -59,7 +64,7 @@ enum Post {
 }
 
 /// What a device says.
-enum Word {
+pub(crate) enum Word {
     Opened(LinkId, Result<u32, i32>),
     Attached(Attachment, Result<(), i32>),
     Detached(Attachment, Result<(), i32>),
@@ -147,10 +152,11 @@ impl World {
             world.plug(at);
             world.post(0, Post::Learn(at));
         }
+        world.number();
         world
     }
 
-    fn post(&mut self, after_ms: u64, post: Post) {
+    pub(crate) fn post(&mut self, after_ms: u64, post: Post) {
         self.order += 1;
         self.posts
             .insert((self.now.after(after_ms), self.order), post);
@@ -234,6 +240,7 @@ impl World {
         match post {
             Post::ToSa(index, from, bytes) => self.ask(index, from, &bytes),
             Post::ToNode(at, from, bytes) => self.seats[at].node.mad_came(now, from, &bytes),
+            Post::Frame(at, link, from, bytes) => self.arrive(at, link, &from, &bytes),
             Post::Port(at, up) => {
                 self.seats[at].up = up;
                 self.plug(at);
@@ -323,7 +330,11 @@ impl World {
                     let done = seat.device.detach(from);
                     self.say(at, Word::Detached(from, done));
                 }
-                Output::Frame { link, to, .. } => seat.device.send(link, &to),
+                Output::Frame { link, to, bytes } => {
+                    seat.device.send(link, &to);
+                    self.carry(at, link, &to, &bytes);
+                }
+                Output::Address { ip, news, .. } => self.watch_news(at, ip, news),
                 Output::Link { .. } | Output::Member { .. } | Output::Trouble(_) => {}
             }
         }

@@ -1,0 +1,46 @@
+//! Links and a clock that jumps.
+
+use rpcrdma_config::link::Link;
+use rpcrdma_config::{Machine, parse};
+use rpcrdma_links::Links;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+fn plans(text: &str) -> Vec<Link> {
+    let machine = Machine {
+        cores: vec![0],
+        status_socket: PathBuf::from("/run/s"),
+    };
+    parse("", text, &machine)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .links
+}
+
+/// Links and a clock that jumps from one thing to do to the next.
+pub(crate) struct Bench {
+    pub(crate) links: Links,
+    pub(crate) now: Instant,
+}
+
+impl Bench {
+    pub(crate) fn of(text: &str) -> Self {
+        let now = Instant::now();
+        Self {
+            links: Links::start(&plans(text), now).unwrap(),
+            now,
+        }
+    }
+
+    /// Turns until something holds; gives up after a simulated minute.
+    pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Links) -> bool) {
+        let end = self.now + Duration::from_secs(60);
+        while self.now < end {
+            self.links.turn(self.now);
+            if holds(&mut self.links) {
+                return;
+            }
+            self.now += Duration::from_millis(10);
+        }
+        panic!("not within a minute: {what}");
+    }
+}

@@ -49,8 +49,9 @@ pub struct OnFabric {
     pub idle_us: Option<u64>,
     /// With iwarp-sctp: a port of DPDK in place of sockets, and its address:
     /// net_memif0,role=client,socket=/run/m.sock@10.9.0.2/24, or a PCI address before the @.
+    /// IP packets have at most 1500 octets; ",mtu=9000" at the end allows others.
     #[cfg(feature = "dpdk")]
-    #[arg(long, value_name = "DEVICE@IP/BITS")]
+    #[arg(long, value_name = "DEVICE@IP/BITS[,mtu=OCTETS]")]
     pub port: Option<crate::port::PortArg>,
     /// With verbs: how memory is exposed.
     #[arg(long, value_enum, default_value_t = ExposeBy::Auto, value_name = "HOW")]

@@ -6,6 +6,7 @@
 //! the same slot: nothing else happens in between.
 
 use crate::workload::Workload;
+use anyhow::Result;
 use arrayvec::ArrayVec;
 use hdrhistogram::Histogram;
 use quanta::Clock;
@@ -27,6 +28,7 @@ pub fn figures(connections: usize) -> u8 {
 }
 
 /// What one connection measured.
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// Latencies, nanoseconds.
     pub latency: Histogram<u64>,
@@ -48,27 +50,44 @@ impl Measured {
         }
     }
 
-    /// Forgets everything.
-    fn reset(&mut self) {
+    /// Forgets everything. Its memory has been written to afterwards, all of it: whoever measures next meets no page for the
+    /// first time.
+    pub fn reset(&mut self) {
         self.latency.reset();
         (self.calls, self.errors) = (0, 0);
+    }
+
+    /// Adds what another one measured.
+    ///
+    /// # Errors
+    ///
+    /// It has figures that there is no place for here.
+    pub fn add(&mut self, other: &Measured) -> Result<()> {
+        self.latency.add(&other.latency)?;
+        self.calls += other.calls;
+        self.errors += other.errors;
+        Ok(())
     }
 }
 
 /// What the control thread tells a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Order {
     /// Forget what was measured: it was warming up.
     Measure,
+    /// Measure into this from now on, and hand back what there is: [`Notice::Measured`].
+    Exchange(Box<Measured>),
     /// No further Calls.
     Stop,
 }
 
 /// What a load tells the control thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Notice {
     /// The first Call was answered.
     Running,
+    /// What was measured until [`Order::Exchange`].
+    Measured(Box<Measured>),
     /// Stopped, and every Call answered.
     Done,
 }
@@ -113,7 +132,7 @@ pub struct Load {
     running: bool,
     in_flight: u32,
     notice: Option<Notice>,
-    /// Everything measured since [`Order::Measure`].
+    /// Everything measured since [`Order::Measure`] or [`Order::Exchange`].
     pub measured: Measured,
 }
 
@@ -327,6 +346,10 @@ impl rpcrdma_upper::Upper for Load {
     ) {
         match order {
             Order::Measure => self.measured.reset(),
+            Order::Exchange(mut other) => {
+                std::mem::swap(&mut self.measured, &mut *other);
+                self.notice = Some(Notice::Measured(other));
+            }
             Order::Stop => {
                 self.stopping = true;
                 if self.in_flight == 0 {

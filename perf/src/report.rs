@@ -37,7 +37,9 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    fn of(histogram: &Histogram<u64>) -> Self {
+    /// Those of a histogram.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Self {
         let at = |percentile| histogram.value_at_percentile(percentile);
         Self {
             p50: at(50.0),

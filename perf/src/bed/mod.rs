@@ -151,6 +151,8 @@ pub struct Bed<F: Fabric> {
     adopted: HashMap<ConnectionNumber, SeatId>,
     running: usize,
     done: usize,
+    /// What a load handed back, until somebody takes it.
+    measured: Option<Box<Measured>>,
     /// Connections may end now.
     ending: bool,
     /// How the first one ended that should not have.
@@ -171,6 +173,20 @@ impl<F: Fabric> Bed<F> {
     /// Whatever cannot be had, by name.
     pub fn on_threads(wanted: Wanted, fabric: F, place: Place) -> Result<Self> {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
+        Self::on_processors(wanted, fabric, place, &cores)
+    }
+
+    /// The same, with the lcores pinned to the first of these processors.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn on_processors(
+        wanted: Wanted,
+        fabric: F,
+        place: Place,
+        cores: &[CoreId],
+    ) -> Result<Self> {
         if cores.len() < wanted.lcores {
             bail!(
                 "{} lcores want as many processors; this process may use {}",
@@ -180,7 +196,7 @@ impl<F: Fabric> Bed<F> {
         }
         let mut bed = Self::bare(wanted, fabric, place)?;
         let mut threads = Vec::new();
-        for (index, core) in cores.into_iter().enumerate().take(wanted.lcores) {
+        for (index, &core) in cores.iter().enumerate().take(wanted.lcores) {
             let make = bed.station(Some(core))?;
             let name = format!("lcore-{index}");
             threads.push(spawn(Some(core), name, Arc::clone(&bed.bell), make)?);
@@ -227,6 +243,7 @@ impl<F: Fabric> Bed<F> {
             adopted: HashMap::new(),
             running: 0,
             done: 0,
+            measured: None,
             ending: matches!(place, Place::Serving(_)),
             lost: None,
             place,
@@ -301,9 +318,27 @@ impl<F: Fabric> Bed<F> {
     /// An lcore takes no orders.
     pub fn order_loads(&mut self, order: Order) -> Result<()> {
         for seat in self.loads.clone() {
-            self.tell(seat, SeatOrder::Upper(order))?;
+            self.tell(seat, SeatOrder::Upper(order.clone()))?;
         }
         Ok(())
+    }
+
+    /// Hands over what was measured since this was last done, or since [`Order::Measure`]. The loads go on, and begin anew.
+    /// Lcores neither clear memory for that nor meet pages for the first time.
+    ///
+    /// # Errors
+    ///
+    /// An lcore takes no orders, or a connection is lost.
+    pub fn exchange(&mut self) -> Result<Measured> {
+        let mut sum = Measured::new(figures(self.wanted.connections));
+        let mut next = Box::new(sum.clone());
+        for seat in self.loads.clone() {
+            next.reset();
+            self.tell(seat, SeatOrder::Upper(Order::Exchange(next)))?;
+            next = self.wait("what was measured", |bed| bed.measured.take())?;
+            sum.add(&next)?;
+        }
+        Ok(sum)
     }
 
     /// Lets `time` pass, calling `each` about ten times a second; not all of it when a connection
@@ -358,9 +393,7 @@ impl<F: Fabric> Bed<F> {
         let mut sum = Measured::new(figures(self.wanted.connections));
         for session in self.sessions.drain(..) {
             if let End::Load(load) = session.upper {
-                sum.latency.add(&load.measured.latency)?;
-                sum.calls += load.measured.calls;
-                sum.errors += load.measured.errors;
+                sum.add(&load.measured)?;
             }
         }
         if let Drive::Threads(threads) = self.drive {
@@ -413,6 +446,10 @@ impl<F: Fabric> Bed<F> {
                         notice: LoadNotice::Done,
                         ..
                     } => self.done += 1,
+                    Notice::Upper {
+                        notice: LoadNotice::Measured(measured),
+                        ..
+                    } => self.measured = Some(measured),
                     Notice::Closed {
                         session, ending, ..
                     } => {

@@ -58,13 +58,15 @@ pub(crate) static IPV4: Key = form(
     "ipv4",
     "`\"off\"`, `\"dhcp\"` or `\"address/bits\"`",
     Some("off"),
-    "The IPv4 address on the link, and how many bits of it name the network; `dhcp`: whatever a server gives (RFC 4390). With \
-     `ethernet` it has to be the address of an interface of the operating system.",
+    "The IPv4 address on the link, and how many bits of it name the network; `dhcp`: whatever a server gives (RFC 4390). It is \
+     looked for first, and while another node has it not used (RFC 5227). With `ethernet` it has to be the address of an \
+     interface of the operating system.",
 );
 pub(crate) static IPV6: Key = flag(
     "ipv6",
     true,
-    "The link has IPv6, with the link-local address of the port's GUID (RFC 4391 section 8). Not with `ethernet`.",
+    "The link has IPv6, with the link-local address of the port's GUID (RFC 4391 section 8), unless another node has that \
+     (RFC 4862 section 5.4.5). Not with `ethernet`.",
 );
 pub(crate) static ADMINISTRATOR: Key = flag(
     "administrator",

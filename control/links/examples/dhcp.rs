@@ -102,6 +102,10 @@ impl Bridge {
         if datagram.link != BRIDGE || datagram.to.port() != 67 {
             return;
         }
+        // It could not hand the answer back before its own address was found free; the client asks again.
+        if self.links.addresses(BRIDGE).next().is_none() {
+            return;
+        }
         let to = match datagram.to.ip() {
             ip if ip == self.server => SocketAddr::new(ip, 67),
             _ => SocketAddr::new(Ipv4Addr::BROADCAST.into(), 67),
@@ -125,7 +129,7 @@ impl Bridge {
 
     fn show(&mut self) {
         let link = self.links.status().swap_remove(CLIENT);
-        let phase = link.dhcp.map(|phase| format!("{phase:?}").to_lowercase());
+        let phase = link.dhcp.map(|it| format!("{:?}", it.phase).to_lowercase());
         if phase != self.shown {
             println!("phase {}", phase.as_deref().unwrap_or("none"));
             self.shown = phase;

@@ -1,77 +1,65 @@
 //! The states of a client (RFC 2131 figure 5), and what leads from one to another.
 
-/// Where a client is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// The link is not up.
-    Down,
-    /// INIT: DISCOVER goes out when a wait is over.
-    Init,
-    /// DISCOVER is out.
-    Selecting,
-    /// An offer was taken, its REQUEST is out.
-    Requesting,
-    /// INIT-REBOOT and REBOOTING: the address of before is asked for.
-    Rebooting,
-    /// An address was given; whether somebody else has it is being asked (RFC 2131 section 2.2).
-    Checking,
-    /// The address is in use.
-    Bound,
-    /// T1 is over: the server is asked for more time.
-    Renewing,
-    /// T2 is over: any server is asked.
-    Rebinding,
+pub use rpcrdma_listed::Illegal;
+use rpcrdma_listed::listed;
+
+listed! {
+    /// Where a client is.
+    pub Phase {
+        /// The link is not up.
+        Down,
+        /// INIT: DISCOVER goes out when a wait is over.
+        Init,
+        /// DISCOVER is out.
+        Selecting,
+        /// An offer was taken, its REQUEST is out.
+        Requesting,
+        /// INIT-REBOOT and REBOOTING: the address of before is asked for.
+        Rebooting,
+        /// An address was given; whether somebody else has it is being asked (RFC 2131 section 2.2).
+        Checking,
+        /// The address is in use.
+        Bound,
+        /// T1 is over: the server is asked for more time.
+        Renewing,
+        /// T2 is over: any server is asked.
+        Rebinding,
+    }
 }
 
-/// What happens to a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
-    /// The link is up, and no lease of before is left.
-    Up,
-    /// The link is up, and a lease of before is left.
-    UpAgain,
-    /// The link is down.
-    Down,
-    /// The wait before DISCOVER is over.
-    Waited,
-    /// DHCPOFFER.
-    Offer,
-    /// DHCPACK.
-    Ack,
-    /// DHCPNAK.
-    Nak,
-    /// As many requests as are sent have not been answered.
-    Silence,
-    /// Nobody else has the address.
-    Free,
-    /// Somebody else has the address.
-    Conflict,
-    /// T1.
-    T1,
-    /// T2.
-    T2,
-    /// The lease is over.
-    Expired,
+listed! {
+    /// What happens to a client.
+    pub Event {
+        /// The link is up, and no lease of before is left.
+        Up,
+        /// The link is up, and a lease of before is left.
+        UpAgain,
+        /// The link is down.
+        Down,
+        /// The wait before DISCOVER is over.
+        Waited,
+        /// DHCPOFFER.
+        Offer,
+        /// DHCPACK.
+        Ack,
+        /// DHCPNAK.
+        Nak,
+        /// As many requests as are sent have not been answered.
+        Silence,
+        /// Nobody else has the address.
+        Free,
+        /// Somebody else has the address.
+        Conflict,
+        /// T1.
+        T1,
+        /// T2.
+        T2,
+        /// The lease is over.
+        Expired,
+    }
 }
-
-/// What cannot happen where the client is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Illegal;
 
 impl Phase {
-    /// All, in the order of their lives.
-    pub const ALL: [Self; 9] = [
-        Self::Down,
-        Self::Init,
-        Self::Selecting,
-        Self::Requesting,
-        Self::Rebooting,
-        Self::Checking,
-        Self::Bound,
-        Self::Renewing,
-        Self::Rebinding,
-    ];
-
     /// What follows.
     ///
     /// # Errors
@@ -106,25 +94,6 @@ impl Phase {
     }
 }
 
-impl Event {
-    /// All, in the order of the table.
-    pub const ALL: [Self; 13] = [
-        Self::Up,
-        Self::UpAgain,
-        Self::Down,
-        Self::Waited,
-        Self::Offer,
-        Self::Ack,
-        Self::Nak,
-        Self::Silence,
-        Self::Free,
-        Self::Conflict,
-        Self::T1,
-        Self::T2,
-        Self::Expired,
-    ];
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,7 +109,7 @@ mod tests {
         for event in Event::ALL {
             write!(table, "\n| {event:?} |").unwrap();
             for phase in Phase::ALL {
-                match phase.next(event) {
+                match phase.next(*event) {
                     Ok(next) => write!(table, " {next:?} |").unwrap(),
                     Err(Illegal) => table.push_str(" |"),
                 }

@@ -25,7 +25,6 @@ pub mod gid;
 pub mod group;
 pub mod join;
 pub mod link;
-pub mod listed;
 pub mod mad;
 pub mod mgid;
 pub mod mtu;
@@ -43,3 +42,5 @@ pub mod time;
 pub mod trouble;
 
 mod rejects;
+
+pub use rpcrdma_listed as listed;

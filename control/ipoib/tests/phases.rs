@@ -4,49 +4,15 @@
 use rpcrdma_ipoib::gid::Lid;
 use rpcrdma_ipoib::group::{Attributes, Group, Knowledge, Step, Surroundings};
 use rpcrdma_ipoib::join::JoinState;
-use rpcrdma_ipoib::listed::{Illegal, Listed};
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_ipoib::settings::{Creation, Timing};
 use rpcrdma_ipoib::time::Moment;
 use rpcrdma_ipoib::{address, group, link};
-use std::fmt::{Debug, Write};
-use std::path::Path;
-
-/// One row for each phase, one column for each event; a dot is a step that must never happen.
-fn table<P: Listed + Debug, E: Listed + Debug>(
-    next: impl Fn(P, E) -> Result<P, Illegal>,
-) -> String {
-    let name = |value: &dyn Debug| format!("{value:?}");
-    let widths = P::ALL.iter().map(|phase| name(phase).len());
-    let phase_width = widths.max().unwrap_or(0);
-    let width = |event: &E| phase_width.max(name(event).len());
-    let mut text = format!("{:phase_width$}", "");
-    for event in E::ALL {
-        let _ = write!(text, "  {:width$}", name(event), width = width(event));
-    }
-    for &phase in P::ALL {
-        text = text.trim_end().to_owned();
-        let _ = write!(text, "\n{:phase_width$}", name(&phase));
-        for event in E::ALL {
-            let to = next(phase, *event).map_or_else(|Illegal| ".".to_owned(), |to| name(&to));
-            let _ = write!(text, "  {to:width$}", width = width(event));
-        }
-    }
-    format!("{}\n", text.trim_end())
-}
+use rpcrdma_proof::phases::{self, table};
+use std::fmt::Write;
 
 fn compare(file: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/phases")
-        .join(file);
-    if std::env::var_os("RPCRDMA_WRITE_PHASES").is_some() {
-        std::fs::write(&path, found).expect("a writable file");
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        wanted == found,
-        "{file} is not the table any more, which is now\n{found}"
-    );
+    phases::compare(env!("CARGO_MANIFEST_DIR"), file, found);
 }
 
 #[test]

@@ -2,28 +2,12 @@
 //! life of a Call it serves. Each is one enum with one pure `next`; the whole tables stand in
 //! `tests/phases/`, compared by a test, and are the documentation.
 
-/// A step that our own code must never take. In debug a panic, in release the end of the
-/// connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Illegal;
-
-/// Declares an enum with the list of its values.
-macro_rules! listed {
-    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $value:ident,)* }) => {
-        $(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[doc = $vdoc])* $value,)* }
-
-        impl $name {
-            /// Every value, in order.
-            pub const ALL: &'static [Self] = &[$(Self::$value,)*];
-        }
-    };
-}
+pub use rpcrdma_listed::Illegal;
+use rpcrdma_listed::listed;
 
 listed! {
     /// The life of a connection.
-    Phase {
+    pub Phase {
         /// A queue pair is here, with receives posted; nothing may be sent yet.
         Adopted,
         /// Client: a version-two message is on its way, the server's version is not known.
@@ -43,7 +27,7 @@ listed! {
 
 listed! {
     /// What moves a connection.
-    PhaseEvent {
+    pub PhaseEvent {
         /// Established, as a client that offers version two.
         Offer,
         /// Established, as a server.
@@ -104,7 +88,7 @@ impl Phase {
 
 listed! {
     /// The life of a Call this side makes. A free slot is [`CallPhase::Free`].
-    CallPhase {
+    pub CallPhase {
         /// No Call.
         Free,
         /// Taken, waiting for a credit (or for the connection to come back).
@@ -124,7 +108,7 @@ listed! {
 
 listed! {
     /// What moves a Call this side makes.
-    CallEvent {
+    pub CallEvent {
         /// Handed in by the upper layer.
         Submit,
         /// Its Send was posted.
@@ -167,7 +151,7 @@ impl CallPhase {
 
 listed! {
     /// The life of a Call this side serves. A free slot is [`ServePhase::Free`].
-    ServePhase {
+    pub ServePhase {
         /// No Call.
         Free,
         /// Its Read chunks wait for memory or for room in the send queue.
@@ -185,7 +169,7 @@ listed! {
 
 listed! {
     /// What moves a Call this side serves.
-    ServeEvent {
+    pub ServeEvent {
         /// It came whole, in one message.
         Arrive,
         /// It came with Read chunks.

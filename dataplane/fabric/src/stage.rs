@@ -14,64 +14,64 @@
 //! it `Over`, and destroyed.
 
 use crate::connect::{ConnectionId, Event};
+pub use rpcrdma_listed::Illegal;
+use rpcrdma_listed::listed;
 
-/// Where a connection is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Begun here: the device that leads to the address is looked for.
-    Resolving,
-    /// The path on that device is looked for.
-    Routing,
-    /// Both are found.
-    Resolved,
-    /// Begun here, and given a queue pair.
-    Opened,
-    /// Begun here, and the peer was asked.
-    Asked,
-    /// A peer asks.
-    Requested,
-    /// A peer asks, and it was given a queue pair.
-    Taken,
-    /// The peer was told yes.
-    Accepted,
-    /// Both sides can send.
-    Established,
-    /// No connection any more; its endpoint is still out.
-    Ending,
-    /// Nothing is left to do but to destroy it.
-    Over,
+listed! {
+    /// Where a connection is.
+    pub Stage {
+        /// Begun here: the device that leads to the address is looked for.
+        Resolving,
+        /// The path on that device is looked for.
+        Routing,
+        /// Both are found.
+        Resolved,
+        /// Begun here, and given a queue pair.
+        Opened,
+        /// Begun here, and the peer was asked.
+        Asked,
+        /// A peer asks.
+        Requested,
+        /// A peer asks, and it was given a queue pair.
+        Taken,
+        /// The peer was told yes.
+        Accepted,
+        /// Both sides can send.
+        Established,
+        /// No connection any more; its endpoint is still out.
+        Ending,
+        /// Nothing is left to do but to destroy it.
+        Over,
+    }
 }
 
-/// What happens to a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// The device that leads to the peer is found, and a route is still to be looked for.
-    AddressFound,
-    /// It is known how the peer is reached.
-    Found,
-    /// Control gives it a queue pair.
-    Take,
-    /// Control asks the peer.
-    Connect,
-    /// Control says yes to a request.
-    Accept,
-    /// Both sides can send.
-    Established,
-    /// The peer or the fabric ended it.
-    Lost,
-    /// Control said no to a request.
-    Reject,
-    /// Control does not want any more what it began.
-    Abandon,
-    /// The port says that the queue pair is in error.
-    Broken,
-    /// The endpoint was given up.
-    Vacated,
+listed! {
+    /// What happens to a connection.
+    pub Input {
+        /// The device that leads to the peer is found, and a route is still to be looked for.
+        AddressFound,
+        /// It is known how the peer is reached.
+        Found,
+        /// Control gives it a queue pair.
+        Take,
+        /// Control asks the peer.
+        Connect,
+        /// Control says yes to a request.
+        Accept,
+        /// Both sides can send.
+        Established,
+        /// The peer or the fabric ended it.
+        Lost,
+        /// Control said no to a request.
+        Reject,
+        /// Control does not want any more what it began.
+        Abandon,
+        /// The port says that the queue pair is in error.
+        Broken,
+        /// The endpoint was given up.
+        Vacated,
+    }
 }
-
-/// An input that cannot come here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Illegal;
 
 /// What control hears of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,40 +206,13 @@ impl Step {
 mod tests {
     use super::*;
 
-    const STAGES: [Stage; 11] = [
-        Stage::Resolving,
-        Stage::Routing,
-        Stage::Resolved,
-        Stage::Opened,
-        Stage::Asked,
-        Stage::Requested,
-        Stage::Taken,
-        Stage::Accepted,
-        Stage::Established,
-        Stage::Ending,
-        Stage::Over,
-    ];
-    const INPUTS: [Input; 11] = [
-        Input::AddressFound,
-        Input::Found,
-        Input::Take,
-        Input::Connect,
-        Input::Accept,
-        Input::Established,
-        Input::Lost,
-        Input::Reject,
-        Input::Abandon,
-        Input::Broken,
-        Input::Vacated,
-    ];
-
     fn table() -> String {
         let mut lines = vec![
             "| stage | input | next | said |".to_owned(),
             "|---|---|---|---|".to_owned(),
         ];
-        for stage in STAGES {
-            for input in INPUTS {
+        for stage in Stage::ALL.iter().copied() {
+            for input in Input::ALL.iter().copied() {
                 if let Ok(next) = stage.next(input) {
                     let step = stage.clone().step(input).expect("the same");
                     let said = if step.ends() {
@@ -262,7 +235,7 @@ mod tests {
 
     #[test]
     fn everything_ends() {
-        for stage in STAGES {
+        for stage in Stage::ALL.iter().copied() {
             let last = match stage {
                 Stage::Over => continue,
                 stage if stage.has_endpoint() => Input::Vacated,

@@ -131,7 +131,6 @@
 
 pub mod ddp;
 mod event;
-mod listed;
 mod local;
 mod lower;
 pub mod rdmap;

@@ -59,26 +59,16 @@ pub enum Answer {
 /// Declares [`Reject`] with names and answers, so that they cannot differ.
 macro_rules! rejects {
     ($($(#[$doc:meta])* $variant:ident = $name:literal => $answer:expr,)*) => {
-        /// What a peer did wrong. Each variant has one counter ([`Reject::index`]), one name and
-        /// one answer.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Reject {
-            $($(#[$doc])* $variant,)*
+        rpcrdma_listed::listed! {
+            /// What a peer did wrong. Each variant has one counter ([`Reject::index`]), one name and
+            /// one answer.
+            #[repr(u8)]
+            pub Reject {
+                $($(#[$doc])* $variant => $name,)*
+            }
         }
 
         impl Reject {
-            /// Every variant, in the order of [`Reject::index`].
-            pub const ALL: &'static [Reject] = &[$(Reject::$variant,)*];
-
-            /// Its name in metrics and logs.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Reject::$variant => $name,)*
-                }
-            }
-
             /// What becomes of the session.
             #[must_use]
             pub const fn answer(self) -> Answer {
@@ -189,16 +179,6 @@ rejects! {
 }
 
 impl Reject {
-    /// How many variants there are, and so how many counters.
-    pub const COUNT: usize = Reject::ALL.len();
-
-    /// A dense index below [`Reject::COUNT`], for a table of counters.
-    #[inline]
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
     /// Whether the DDP header could be told, and so can be shown.
     ///
     /// Figure 10 has a header with every error of DDP. For another version there is none: where

@@ -15,7 +15,7 @@ fn refused(here: &str, frame: &[u8]) -> Refused {
     let mut link = link(here);
     let arrival = link.take(frame, Instant::now());
     assert_eq!(arrival, Arrival::Nothing);
-    let mut reasons = Refused::ALL.into_iter();
+    let mut reasons = Refused::ALL.iter().copied();
     let found = reasons.find(|why| link.counts().refused(*why) == 1);
     found.expect("a reason")
 }

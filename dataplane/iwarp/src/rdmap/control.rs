@@ -1,7 +1,6 @@
 //! RDMAP's control octet, and which message goes into which buffer (RFC 5040 section 4.1).
 
 use crate::ddp::{Header, Tagged, Untagged};
-use crate::listed::listed;
 use crate::reject::Reject;
 
 /// The queue of Sends.
@@ -13,10 +12,10 @@ pub const QUEUE_TERMINATE: u32 = 2;
 
 const VERSION: u8 = 1;
 
-listed! {
+rpcrdma_listed::listed! {
     /// What a message is.
     #[repr(u8)]
-    Opcode {
+    pub Opcode {
         /// RDMA Write.
         Write = 0,
         /// RDMA Read Request.

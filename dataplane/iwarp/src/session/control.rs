@@ -2,7 +2,6 @@
 //! code of 16 bits, then private data.
 
 use super::depths::Word;
-use crate::listed::listed;
 use crate::reject::Reject;
 
 /// Most octets of private data, the IRD/ORD word counted.
@@ -11,10 +10,10 @@ pub const PRIVATE_DATA_BYTES: usize = 512;
 /// Octets of the IRD/ORD word.
 const WORD_BYTES: usize = 4;
 
-listed! {
+rpcrdma_listed::listed! {
     /// What a control message says.
     #[repr(u16)]
-    Function {
+    pub Function {
         /// Asks for a session.
         Initiate = 1,
         /// Grants it.

@@ -4,15 +4,12 @@
 //! What has no place in the table is, where a peer did it, a chunk that conforms to no legal
 //! sequence ([`Event::Breach`] is fed instead), and where this side's upper layer did it, refused.
 
-use crate::listed::listed;
-
-/// A step that is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Illegal;
+pub use rpcrdma_listed::Illegal;
+use rpcrdma_listed::listed;
 
 listed! {
     /// Where a stream is.
-    Phase {
+    pub Phase {
         /// No session, and no chunk of one in flight: either end may begin one.
         Idle,
         /// Our Initiate is out; chunks that overtake the Accept are placed.
@@ -37,7 +34,7 @@ listed! {
 
 listed! {
     /// What moves it.
-    Event {
+    pub Event {
         /// We ask for a session.
         Initiate,
         /// We accept the peer's.

@@ -1,5 +1,6 @@
 //! RFC 5227 section 2.1 and RFC 4862 section 5.4: an address is looked for before it is used.
 
+mod hostile;
 mod lives;
 mod rfc4862;
 mod rfc5227;
@@ -22,12 +23,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const LOCAL: Ipv6Addr = Ipv6Addr::new(0xFE80, 0, 0, 0, 0xA, 0xB, 0xC, 0xD);
 const BROADCAST: &str = "ff12:401b:8006::ffff:ffff";
 
 /// An address that nobody else has is in use by then: the first wait, and the check.
 const CHECKED_MS: u64 = 1_250;
 /// The earliest moment at which it can be.
 const CHECK_MS: u64 = 1_000;
+
+fn v6() -> LinkSpec {
+    LinkSpec {
+        family: Family::V6,
+        create: Some(Creation::default()),
+        ..spec(SIX)
+    }
+}
 
 fn set(bed: &mut Bed, at: usize, ip: impl Into<IpAddr>) {
     let node = &mut bed.seats[at].node;
@@ -74,6 +84,40 @@ fn hears(bed: &mut Bed, at: usize, from: HardwareAddress, frame: &[u8]) {
     let got = bed.seats[at].node.frame_came(bed.now, LINK, &origin, frame);
     assert_eq!(got, None);
     bed.run();
+}
+
+fn arp(operation: Operation, at: u16, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Vec<u8> {
+    let arp = Arp {
+        operation,
+        sender: hardware(at),
+        sender_ip,
+        target: HardwareAddress::ZERO,
+        target_ip,
+    };
+    arp.frame()
+}
+
+fn solicitation(source: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
+    let solicitation = Solicitation {
+        source,
+        destination: solicited_node(target),
+        target,
+        hardware: None,
+    };
+    solicitation.frame()
+}
+
+fn advertisement(target: Ipv6Addr, hardware: Option<HardwareAddress>) -> Vec<u8> {
+    let advertisement = Advertisement {
+        source: target,
+        destination: Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1),
+        target,
+        hardware,
+        router: false,
+        solicited: false,
+        overrides: true,
+    };
+    advertisement.frame()
 }
 
 /// Of the ARP messages that a node has sent: the sender's address, whose it asks for.

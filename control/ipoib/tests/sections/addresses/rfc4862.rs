@@ -2,40 +2,8 @@
 
 use super::*;
 
-const LOCAL: Ipv6Addr = Ipv6Addr::new(0xFE80, 0, 0, 0, 0xA, 0xB, 0xC, 0xD);
 /// The group that it is asked for in.
 const SOLICITED: &str = "ff12:601b:8006::1:ff0c:d";
-
-fn v6() -> LinkSpec {
-    LinkSpec {
-        family: Family::V6,
-        create: Some(Creation::default()),
-        ..spec(SIX)
-    }
-}
-
-fn solicitation(source: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
-    let solicitation = Solicitation {
-        source,
-        destination: solicited_node(target),
-        target,
-        hardware: None,
-    };
-    solicitation.frame()
-}
-
-fn advertisement(target: Ipv6Addr, hardware: Option<HardwareAddress>) -> Vec<u8> {
-    let advertisement = Advertisement {
-        source: target,
-        destination: Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1),
-        target,
-        hardware,
-        router: false,
-        solicited: false,
-        overrides: true,
-    };
-    advertisement.frame()
-}
 
 #[test]
 fn rfc4862_5_4_2_one_solicitation_from_nobody_when_the_group_is_joined() {

@@ -2,17 +2,6 @@
 
 use super::*;
 
-fn arp(operation: Operation, at: u16, sender_ip: Ipv4Addr, target_ip: Ipv4Addr) -> Vec<u8> {
-    let arp = Arp {
-        operation,
-        sender: hardware(at),
-        sender_ip,
-        target: HardwareAddress::ZERO,
-        target_ip,
-    };
-    arp.frame()
-}
-
 #[test]
 fn rfc5227_2_1_1_three_probes_then_silence_then_it_is_announced() {
     let mut bed = Bed::new();
@@ -163,61 +152,4 @@ fn rfc5227_2_1_1_what_of_arp_is_a_claim() {
             assert_eq!(counted, 1);
         }
     }
-}
-
-/// What a hostile host can bring about: an address that is not used, as often as it is looked for, and counters.
-#[test]
-fn rfc5227_2_1_1_who_claims_everything_is_asked_once_a_minute() {
-    let mut bed = Bed::new();
-    let at = bed.up(spec(SIX));
-    set(&mut bed, at, ONE);
-    let claim = arp(Operation::Reply, 90, ONE, TWO);
-    let (mut attempts, mut claims) = (Vec::new(), 0_u64);
-    let end = bed.now.after(3_600_000);
-    while bed.now < end {
-        bed.pass(100);
-        let news = bed.seats[at].address_news().len();
-        for _ in 0..5 {
-            hears(&mut bed, at, hardware(90), &claim);
-            claims += 1;
-        }
-        if bed.seats[at].address_news().len() > news {
-            attempts.push(bed.now);
-        }
-    }
-    let pauses = attempts.windows(2).map(|pair| pair[1].since(pair[0]));
-    let limited = pauses.skip(MAX_CONFLICTS as usize - 1);
-    assert!(limited.clone().count() > 20, "it is tried for ever");
-    assert!(limited.clone().all(|ms| ms >= RATE_LIMIT_INTERVAL_MS));
-    let node = &bed.seats[at].node;
-    let ledger = node.ledger();
-    let refused = ledger.refusals().of(Refusal::AddressTaken);
-    assert_eq!(refused, attempts.len() as u64);
-    let rest = ledger.ignored_things().of(Ignored::EarlyFrame);
-    assert_eq!(refused + rest, claims, "each is counted");
-}
-
-/// A link that goes down and up again does not make a node ask more often.
-#[test]
-fn rfc5227_2_1_1_nor_when_the_link_comes_and_goes() {
-    let mut bed = Bed::new();
-    let at = bed.up(spec(SIX));
-    set(&mut bed, at, ONE);
-    let claim = arp(Operation::Reply, 90, ONE, TWO);
-    let mut attempts = Vec::new();
-    for _ in 0..3_000 {
-        bed.pass(CHECK_MS / 2);
-        let news = bed.seats[at].address_news().len();
-        hears(&mut bed, at, hardware(90), &claim);
-        if bed.seats[at].address_news().len() > news {
-            attempts.push(bed.now);
-        }
-        flap(&mut bed, at);
-    }
-    let pauses: Vec<u64> = attempts.windows(2).map(|it| it[1].since(it[0])).collect();
-    let limited = &pauses[MAX_CONFLICTS as usize - 1..];
-    assert!(
-        limited.iter().all(|ms| *ms >= RATE_LIMIT_INTERVAL_MS),
-        "{pauses:?}"
-    );
 }

@@ -75,7 +75,14 @@ fn a_storm_is_taken_in_portions() {
     let now = Instant::now();
     let node = Node::new(Settings::default(), 1);
     let reopen = Box::new(|| Err(String::new()));
-    let mut driver = Driver::new(node, Clock::starting(now), way, QueuePairs::none(None), (None, 1), reopen);
+    let mut driver = Driver::new(
+        node,
+        Clock::starting(now),
+        way,
+        QueuePairs::none(None),
+        (None, 1),
+        reopen,
+    );
     driver.turn(now, &mut |_| {});
     assert_eq!(driver.deadline(), Some(now), "one is left");
     driver.turn(now, &mut |_| {});
@@ -101,7 +108,14 @@ fn a_port_that_was_gone_is_opened_again() {
     let node = Node::new(Settings::default(), 1);
     let clock = Clock::starting(now);
     let place = (None, 1);
-    let mut driver = Driver::new(node, clock, way, QueuePairs::none(None), place, Box::new(reopen));
+    let mut driver = Driver::new(
+        node,
+        clock,
+        way,
+        QueuePairs::none(None),
+        place,
+        Box::new(reopen),
+    );
     let mut told = Vec::new();
     driver.turn(now, &mut |news| told.push(news));
     assert!(matches!(told[..], [News::Ended(_)]), "{told:?}");

@@ -153,7 +153,10 @@ impl Bench {
                 manager: Arc::clone(&of),
                 pair,
             };
-            Ok(Footing::new(Box::new(pair), Box::new(Device(Arc::clone(&of)))))
+            Ok(Footing::new(
+                Box::new(pair),
+                Box::new(Device(Arc::clone(&of))),
+            ))
         };
         Self {
             ethernet: Ethernet::new(Box::new(reopen)).unwrap(),

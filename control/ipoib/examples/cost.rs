@@ -3,8 +3,7 @@
 //!
 //! `cargo run --release -p rpcrdma-ipoib --example cost`
 //!
-//! With a number of seconds it does not measure: with its thousand groups joined it takes ten thousand reports in each of those seconds, for
-//! something else to be measured beside it (`perf/links.sh`).
+//! What it costs an lcore that the control thread has a storm to take is measured by the example `storm` of `rpcrdma-perf`.
 
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
 use rpcrdma_ipoib::group::Attributes;
@@ -18,7 +17,7 @@ use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings, Timing};
 use rpcrdma_ipoib::small_sa::{Capacity, Partition, SmallSa, SubnetPort};
 use rpcrdma_ipoib::time::Moment;
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const GROUPS: u32 = 1_000;
 const REPORTS: u32 = 10_000;
@@ -130,29 +129,6 @@ fn report(group: u32) -> MadOctets {
     emit::whole(Method::Report, Tid(group), &notice)
 }
 
-/// Ten thousand reports a second, as evenly as a millisecond allows, and all that they lead to.
-fn storm(pair: &mut Pair, seconds: u64) {
-    let reports: Vec<_> = (0..GROUPS).map(report).collect();
-    let mut reports = reports.iter().cycle();
-    let (start, first) = (Instant::now(), pair.now);
-    println!("storm");
-    for ms in 1..=seconds * 1_000 {
-        let each = u64::from(REPORTS) / 1_000;
-        for report in reports.by_ref().take(usize::try_from(each).unwrap_or(0)) {
-            pair.node.mad_came(pair.now, MANAGER, report);
-            pair.talk();
-        }
-        pair.pass(first.after(ms).since(pair.now));
-        let due = start + Duration::from_millis(ms);
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-    }
-    let late = start.elapsed().saturating_sub(Duration::from_secs(seconds));
-    println!(
-        "{} reports, {late:.1?} late at the end",
-        seconds * u64::from(REPORTS)
-    );
-}
-
 fn join_all(pair: &mut Pair) {
     for group in 0..GROUPS {
         let joined = pair.node.join(pair.now, LINK, address(group).into());
@@ -163,11 +139,6 @@ fn join_all(pair: &mut Pair) {
 
 fn main() {
     let mut pair = Pair::new();
-    let seconds = std::env::args().nth(1);
-    if let Some(seconds) = seconds.map(|text| text.parse().expect("a number of seconds")) {
-        join_all(&mut pair);
-        return storm(&mut pair, seconds);
-    }
     println!("state of a group: {STATE_PER_GROUP_BYTES} octets");
     timed("1,000 groups joined", &mut pair, join_all);
     let held = pair.sa.members().count();

@@ -40,15 +40,23 @@ pub(crate) struct StormFigures {
 /// Everything.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
+    /// Pairs of windows.
     pub(crate) pairs: usize,
-    /// Of each window.
+    /// Length of each window.
     pub(crate) seconds: f64,
+    /// Groups joined in a storm.
     pub(crate) groups: u32,
+    /// Reports that were to come in a second of it.
     pub(crate) reports_per_second: u32,
+    /// Calls answered in all windows.
     pub(crate) calls: u64,
+    /// Half of all Calls were faster.
     pub(crate) p50: Row,
+    /// 99 of 100.
     pub(crate) p99: Row,
+    /// 999 of 1,000.
     pub(crate) p999: Row,
+    /// The storms.
     pub(crate) storm: StormFigures,
 }
 

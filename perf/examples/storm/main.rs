@@ -31,10 +31,10 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 struct Args {
     /// Pairs of windows, one with the storm and one without.
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pairs: u32,
     /// Length of each window.
-    #[arg(long, default_value_t = 5.0, value_name = "S")]
+    #[arg(long, default_value_t = 1.0, value_name = "S")]
     seconds: f64,
     /// Groups joined.
     #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4_000))]

@@ -9,6 +9,7 @@
 
 mod receiving;
 mod sending;
+mod watch;
 
 use super::layout::Layout;
 use super::pair::{Keys, Pair, Wanted};
@@ -19,12 +20,11 @@ use crate::cm::Identifier;
 use crate::error::Fault;
 use crate::object::{CompletionQueue, Device};
 use rdma_core_sys as rdma;
-use rpcrdma_fabric::bell::Bell;
 use rpcrdma_fabric::datagram::{DatagramCounts, PairFacts};
-use rustix::event::epoll::{self, EventData, EventFlags};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
+use watch::Watch;
 
 /// Address handles that are kept.
 const HANDLES_MOST: usize = 512;
@@ -86,8 +86,7 @@ pub(super) struct Core {
     posted: u32,
     unposted: Vec<u32>,
     resolver: Option<Resolver>,
-    bell: Arc<Bell>,
-    epoll: OwnedFd,
+    watch: Watch,
     ethernet: bool,
     origin: Origin,
 }
@@ -129,7 +128,6 @@ impl Core {
             q_key: keys.q_key,
             ..parts.facts
         };
-        let bell = Bell::new().map_err(|error| system("eventfd", &error))?;
         let mut core = Core {
             slots: (0..parts.sends).map(|_| Slot::Free).collect(),
             handles: Kept::new(HANDLES_MOST, parts.ethernet.then_some(HANDLES_AGE)),
@@ -138,9 +136,7 @@ impl Core {
             posted: 0,
             unposted: (0..parts.receives).rev().collect(),
             resolver: None,
-            bell: Arc::new(bell),
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)
-                .map_err(|error| system("epoll_create", &error.into()))?,
+            watch: Watch::new()?,
             ethernet: parts.ethernet,
             origin: parts.origin,
             device: parts.device,
@@ -153,7 +149,6 @@ impl Core {
         };
         core.watch(core.receives_done.events())?;
         core.watch(core.sends_done.events())?;
-        core.watch(core.bell.as_fd())?;
         core.post_receives()?;
         arm(&core.receives_done);
         Ok(core)
@@ -161,13 +156,11 @@ impl Core {
 
     /// Has the descriptor become readable with this one.
     pub(super) fn watch(&self, descriptor: BorrowedFd<'_>) -> Result<(), Fault> {
-        let data = EventData::new_u64(0);
-        epoll::add(&self.epoll, descriptor, data, EventFlags::IN)
-            .map_err(|error| system("epoll_ctl", &error.into()))
+        self.watch.add(descriptor)
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        self.watch.descriptor()
     }
 
     pub(super) fn device(&self) -> &Arc<Device> {
@@ -208,14 +201,10 @@ impl Core {
         }
     }
 
-    /// Nothing will be done any more. The descriptors of a device that is gone, and events that
-    /// nobody took, would keep ours readable for ever; so would what is rung by a thread that ends.
+    /// Nothing will be done any more.
     fn fall_silent(&self) {
-        for queue in [&self.receives_done, &self.sends_done] {
-            // It may have been taken out before.
-            let _ = epoll::delete(&self.epoll, queue.events());
-        }
-        self.bell.hush();
+        let queues = [&self.receives_done, &self.sends_done];
+        self.watch.fall_silent(queues.map(|queue| queue.events()));
     }
 
     fn fail(&mut self) {
@@ -258,11 +247,4 @@ impl Core {
 /// Of either queue: work is numbered by its slot.
 fn slot_of(done: &rdma::ibv_wc) -> u32 {
     u32::try_from(done.wr_id).unwrap_or(u32::MAX)
-}
-
-fn system(call: &'static str, error: &std::io::Error) -> Fault {
-    Fault {
-        call,
-        errno: error.raw_os_error().unwrap_or(0),
-    }
 }

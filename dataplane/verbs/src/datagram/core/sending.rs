@@ -102,7 +102,7 @@ impl Core {
             return Err(Unsent::Busy);
         }
         if self.resolver.is_none() {
-            let started = Resolver::start(&self.device, self.origin, &self.bell);
+            let started = Resolver::start(&self.device, self.origin, self.watch.bell());
             let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EAGAIN);
             self.resolver = Some(started.map_err(|error| Unsent::NoWay(errno(error)))?);
         }
@@ -129,7 +129,7 @@ impl Core {
         if !self.resolver.as_ref().is_some_and(Resolver::is_busy) {
             return;
         }
-        self.bell.hush();
+        self.watch.bell().hush();
         while let Some((way, found)) = self.resolver.as_mut().and_then(Resolver::next) {
             let found = found.ok();
             let by = found.map(|handle| self.handles.keep(way, handle, Instant::now()));

@@ -1,4 +1,7 @@
 //! How many in a second: a bucket of tokens, time given.
+//!
+//! One value holds tokens and time, because a burst is a second's worth, and none is no limit. The buckets of the IPoIB node
+//! (`rpcrdma-ipoib`, `time.rs`) have bursts of their own, run on that crate's milliseconds, and let nothing pass at zero.
 
 use std::time::{Duration, Instant};
 

@@ -3,6 +3,11 @@
 //! Strangers that send can make this station ask for any neighbour, because their packets are
 //! answered. So those that never answered give way to others first, and those that did only to one
 //! that there is a packet for, the one sent to longest ago before the rest.
+//!
+//! The IPoIB node of the control thread has a cache with the same rule for giving way
+//! (`rpcrdma-ipoib`, `neighbour/entries.rs`), and nothing else in common: there a neighbour is found
+//! in two steps and keeps what waits for it, in memory that is allocated; here an lcore looks for one
+//! with each datagram, and nothing is allocated after the start.
 
 use crate::neighbour::{Event, Neighbour, Question};
 use crate::station::Mac;

@@ -1,4 +1,7 @@
 //! The neighbours that are known: a bounded number of them.
+//!
+//! Who gives way is chosen as in the cache of a station on Ethernet (`rpcrdma-ether`, `cache.rs`). That one is for an lcore:
+//! of fixed size, without what waits, and with no second step in which the way to a hardware address is found.
 
 use super::kinds::FIRST;
 use super::state::{Event, State};

@@ -1,6 +1,7 @@
 //! The lease of a link: what its DHCP client says is done, and what comes for it is told it.
 
-use crate::links::{Datagram, Links};
+use crate::datagrams::Datagram;
+use crate::links::Links;
 use crate::words;
 use rpcrdma_dhcp::client::{Change, Outgoing};
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};

@@ -8,8 +8,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Links`] | all of them: a turn, datagrams out and in |
+//! | [`Links`] | all of them: their turn and their end |
 //! | `start` | from the configuration |
+//! | `news` | what a port's node tells: links up and down, addresses, troubles |
+//! | `datagrams` | datagrams in and out |
 //! | `driver` | a port with a subnet administrator: real (libibumad) or `memory`'s own |
 //! | `ethernet` | one without: RoCE |
 //! | `host` | the addresses of a link's IP: which datagrams are for them |
@@ -17,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod datagrams;
 mod driver;
 mod ethernet;
 mod host;
@@ -24,13 +27,15 @@ mod lease;
 mod link;
 mod links;
 mod memory;
+mod news;
 mod pairs;
 mod start;
 mod status;
 mod words;
 
+pub use datagrams::{Datagram, Unsent};
 pub use host::HostCounts;
-pub use links::{Datagram, Links, Unsent};
+pub use links::Links;
 pub use memory::MemorySubnet;
 pub use start::Refused;
 pub use status::{Counted, DhcpReport, GroupReport, IpReport, LinkReport, ResourceReport};

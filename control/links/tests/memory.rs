@@ -124,3 +124,13 @@ fn everything_is_left_at_the_end() {
     bench.links.close(bench.now);
     bench.until("all is left", |links| links.is_closed());
 }
+
+#[test]
+fn what_a_dhcp_client_does_is_counted() {
+    let mut bench = Bench::of(&TWO.replace("ipv4 = \"10.1.0.2/24\"", "ipv4 = \"dhcp\""));
+    bench.until("it has asked", |links| {
+        let dhcp = links.status()[B].dhcp.clone();
+        dhcp.is_some_and(|client| client.counts.iter().any(|(name, _)| name == "Sent"))
+    });
+    assert!(bench.links.status()[A].dhcp.is_none());
+}

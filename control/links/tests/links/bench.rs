@@ -2,11 +2,14 @@
 
 use rpcrdma_config::link::Link;
 use rpcrdma_config::{Machine, parse};
-use rpcrdma_links::Links;
+use rpcrdma_links::{Links, MemorySubnet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-fn plans(text: &str) -> Vec<Link> {
+/// How far the clock jumps between two turns.
+pub(crate) const STEP: Duration = Duration::from_millis(10);
+
+pub(crate) fn plans(text: &str) -> Vec<Link> {
     let machine = Machine {
         cores: vec![0],
         status_socket: PathBuf::from("/run/s"),
@@ -31,6 +34,15 @@ impl Bench {
         }
     }
 
+    /// In a subnet that others may be in, too.
+    pub(crate) fn start_in(subnet: &mut MemorySubnet, text: &str) -> Self {
+        let now = Instant::now();
+        Self {
+            links: Links::start_in(subnet, &plans(text), now).unwrap(),
+            now,
+        }
+    }
+
     /// Turns until something holds; gives up after a simulated minute.
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Links) -> bool) {
         let end = self.now + Duration::from_secs(60);
@@ -39,8 +51,18 @@ impl Bench {
             if holds(&mut self.links) {
                 return;
             }
-            self.now += Duration::from_millis(10);
+            self.now += STEP;
         }
         panic!("not within a minute: {what}");
+    }
+
+    /// Turns for a while, looking after each turn.
+    pub(crate) fn pass(&mut self, time: Duration, mut look: impl FnMut(&mut Links)) {
+        let end = self.now + time;
+        while self.now < end {
+            self.links.turn(self.now);
+            look(&mut self.links);
+            self.now += STEP;
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! Addresses on the subnet of this process: whoever has one already keeps it, and the others know.
 
-mod bench;
-
-use bench::Bench;
+use crate::bench::Bench;
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
 use rpcrdma_links::{Datagram, Links};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,8 +1,6 @@
 //! Links on the subnet of this process: up, joined, and datagrams exchanged.
 
-mod bench;
-
-use bench::Bench;
+use crate::bench::Bench;
 use rpcrdma_links::{Datagram, Unsent};
 use std::net::{IpAddr, SocketAddr};
 

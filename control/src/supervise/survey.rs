@@ -358,10 +358,10 @@ fn reloads(reloads: &Reloads) -> Family {
 /// Every plain counter of an lcore: name, meaning, value. The engine's have plain names, those
 /// of the loop, of the port and of the upper layers say whose they are.
 fn named(snapshot: &Snapshot<Upper>) -> impl Iterator<Item = (String, &'static str, u64)> {
-    let engine = snapshot.counters.named().into_iter();
+    let engine = snapshot.counters.named();
     let turns = snapshot.turns.named();
     let port = snapshot.port.named();
-    let upper = snapshot.upper.named().into_iter();
+    let upper = snapshot.upper.named();
     let own = engine.map(|(name, help, value)| (name.to_owned(), help, value));
     let turns = turns.map(|(name, help, value)| (format!("loop_{name}"), help, value));
     let port = port.map(|(name, help, value)| (format!("port_{name}"), help, value));

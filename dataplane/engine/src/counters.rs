@@ -1,89 +1,74 @@
 //! What an lcore counts about its connections: plain numbers, one owner.
 
-/// Declares [`Counters`] once: the fields, and their names in the same order.
-macro_rules! counters {
-    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// Events of all connections of one lcore, since its start.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Counters {
-            $($(#[doc = $doc])* pub $name: u64,)*
-            /// Refused headers, by [`Reject::index`](rpcrdma_wire::Reject::index).
-            pub rejects: RejectCounts,
-        }
-
-        impl Counters {
-            /// Every plain counter with its name and what it counts.
-            #[must_use]
-            pub fn named(&self) -> Vec<(&'static str, &'static str, u64)> {
-                vec![$((stringify!($name), concat!($($doc),*).trim_ascii_start(), self.$name),)*]
-            }
-        }
-    };
-}
-
-counters! {
-    /// Calls handed to the upper layer.
-    calls_in,
-    /// Replies sent.
-    replies_out,
-    /// Calls ended by an error message instead of a reply, or given up by the upper layer.
-    calls_refused,
-    /// Calls taken from the upper layer to be sent; each ends once: a reply, a failure, given up.
-    calls_out,
-    /// Replies handed to the upper layer.
-    replies_in,
-    /// Calls of ours that ended without a reply.
-    calls_failed,
-    /// Calls of ours that the upper layer gave up.
-    calls_cancelled,
-    /// Calls sent again after a reconnection.
-    calls_replayed,
-    /// RDMA Reads posted.
-    reads,
-    /// Octets of them.
-    read_bytes,
-    /// RDMA Writes posted.
-    writes,
-    /// Octets of them.
-    write_bytes,
-    /// Exposures made for the peer.
-    exposures,
-    /// Exposures ended by the peer's Send With Invalidate.
-    remote_invalidations,
-    /// Exposures ended by ourselves.
-    local_invalidations,
-    /// Replies sent by Send With Invalidate.
-    sends_with_invalidate,
-    /// Error messages sent.
-    errors_out,
-    /// Error messages received.
-    errors_in,
-    /// Replies, errors and control messages that matched nothing, dropped.
-    strays,
-    /// Calls whose xid was in flight already, dropped (V2-24).
-    duplicate_calls,
-    /// Calls dropped because the connection drains.
-    drained_calls,
-    /// Replies whose chunk lists are not those of their call, dropped (V1-05).
-    bad_replies,
-    /// Property messages received.
-    properties_in,
-    /// Property messages sent.
-    properties_out,
-    /// Property changes of the peer that were ignored: fixed ones, a second CONNPROP (V2-06).
-    properties_ignored,
-    /// Replies kept for a retry after REPLY_RESOURCE (V2-20).
-    replies_kept,
-    /// Retries answered from a kept reply.
-    retries_answered,
-    /// Connections that fell back to version one.
-    fallbacks,
-    /// Connections closed because of what the peer did.
-    protocol_closes,
-    /// Connections closed because work failed.
-    work_closes,
-    /// Times a call waited for memory.
-    memory_waits,
+rpcrdma_listed::counters! {
+    /// Events of all connections of one lcore, since its start.
+    pub Counters {
+        /// Calls handed to the upper layer.
+        calls_in,
+        /// Replies sent.
+        replies_out,
+        /// Calls ended by an error message instead of a reply, or given up by the upper layer.
+        calls_refused,
+        /// Calls taken from the upper layer to be sent; each ends once: a reply, a failure, given up.
+        calls_out,
+        /// Replies handed to the upper layer.
+        replies_in,
+        /// Calls of ours that ended without a reply.
+        calls_failed,
+        /// Calls of ours that the upper layer gave up.
+        calls_cancelled,
+        /// Calls sent again after a reconnection.
+        calls_replayed,
+        /// RDMA Reads posted.
+        reads,
+        /// Octets of them.
+        read_bytes,
+        /// RDMA Writes posted.
+        writes,
+        /// Octets of them.
+        write_bytes,
+        /// Exposures made for the peer.
+        exposures,
+        /// Exposures ended by the peer's Send With Invalidate.
+        remote_invalidations,
+        /// Exposures ended by ourselves.
+        local_invalidations,
+        /// Replies sent by Send With Invalidate.
+        sends_with_invalidate,
+        /// Error messages sent.
+        errors_out,
+        /// Error messages received.
+        errors_in,
+        /// Replies, errors and control messages that matched nothing, dropped.
+        strays,
+        /// Calls whose xid was in flight already, dropped (V2-24).
+        duplicate_calls,
+        /// Calls dropped because the connection drains.
+        drained_calls,
+        /// Replies whose chunk lists are not those of their call, dropped (V1-05).
+        bad_replies,
+        /// Property messages received.
+        properties_in,
+        /// Property messages sent.
+        properties_out,
+        /// Property changes of the peer that were ignored: fixed ones, a second CONNPROP (V2-06).
+        properties_ignored,
+        /// Replies kept for a retry after REPLY_RESOURCE (V2-20).
+        replies_kept,
+        /// Retries answered from a kept reply.
+        retries_answered,
+        /// Connections that fell back to version one.
+        fallbacks,
+        /// Connections closed because of what the peer did.
+        protocol_closes,
+        /// Connections closed because work failed.
+        work_closes,
+        /// Times a call waited for memory.
+        memory_waits,
+    } with {
+        /// Refused headers, by [`Reject::index`](rpcrdma_wire::Reject::index).
+        rejects: RejectCounts,
+    }
 }
 
 /// One count per reason to refuse a header.

@@ -1,94 +1,68 @@
 //! What a port counts about its device and its peers, besides what its user counts of each
 //! completion.
 
-/// Declares a structure of counters once: the fields, and their names in the same order.
-macro_rules! counts {
-    (
-        $(#[doc = $of:literal])* $counts:ident;
-        $($(#[doc = $doc:literal])* $name:ident,)*
-    ) => {
-        $(#[doc = $of])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $counts {
-            $($(#[doc = $doc])* pub $name: u64,)*
-        }
-
-        impl $counts {
-            /// Adds the counters of another one.
-            pub fn add(&mut self, other: &Self) {
-                $(self.$name = self.$name.saturating_add(other.$name);)*
-            }
-
-            /// Every counter with its name and what it counts.
-            pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$((stringify!($name), concat!($($doc),*).trim_ascii_start(), self.$name),)*]
-                    .into_iter()
-            }
-        }
-    };
-}
-pub(crate) use counts;
-
-counts! {
+rpcrdma_listed::counters! {
     /// What became of the work of one port since it was opened. Zero where the fabric does not
     /// count it.
-    PortCounts;
-    /// Completions that named a queue pair that is no more, dropped.
-    stale,
-    /// Requests that the peer's device refused access for.
-    remote_access,
-    /// Messages that the peer did not take.
-    remote_invalid,
-    /// Requests or messages longer than their memory.
-    local_length,
-    /// Requests refused for memory or a window of our own.
-    local_protection,
-    /// Messages that met no receive for too long.
-    not_ready,
-    /// Requests that the transport gave up.
-    transport,
-    /// Chunks of SCTP that came.
-    chunks_in,
-    /// Chunks of SCTP that were sent.
-    chunks_out,
-    /// Chunks of SCTP that came for a session that was over, not looked at.
-    chunks_dropped,
-    /// Associations of SCTP that came up, those that were refused then included.
-    associations,
-    /// Sessions that a peer's upper layer rejected.
-    sessions_rejected,
-    /// Sessions that a peer answered with Terminate: it has no room.
-    sessions_turned_away,
-    /// Sessions that a peer's RDMAP Terminate ended.
-    sessions_terminated,
-    /// Sessions that ended with their association.
-    sessions_lost,
-    /// Frames that came to a port of DPDK, those for others included.
-    frames_in,
-    /// Octets of frames that came to a port of DPDK.
-    frame_bytes_in,
-    /// Frames that a port of DPDK has sent.
-    frames_out,
-    /// Octets of frames that a port of DPDK has sent.
-    frame_bytes_out,
-    /// Frames that were lost because their lcore did not take them in time.
-    frames_missed,
-    /// Frames that were lost because no buffer was left for them.
-    frames_no_buffer,
-    /// Frames that came damaged.
-    frames_damaged,
-    /// Frames that a port of DPDK could not send.
-    frames_unsent,
-    /// Frames that were dropped because too many waited for the port, or no buffer was left.
-    frames_crowded,
-    /// Packets that were dropped because no way to their destination is known.
-    packets_no_way,
-    /// Packets that were dropped because their neighbour did not answer in time.
-    packets_unanswered,
-    /// Requests that were sent for the address of a neighbour.
-    neighbour_requests,
-    /// Requests of neighbours that were answered: ARP, neighbour discovery, echo.
-    neighbour_answers,
+    #[derive(Copy)]
+    pub PortCounts {
+        /// Completions that named a queue pair that is no more, dropped.
+        stale,
+        /// Requests that the peer's device refused access for.
+        remote_access,
+        /// Messages that the peer did not take.
+        remote_invalid,
+        /// Requests or messages longer than their memory.
+        local_length,
+        /// Requests refused for memory or a window of our own.
+        local_protection,
+        /// Messages that met no receive for too long.
+        not_ready,
+        /// Requests that the transport gave up.
+        transport,
+        /// Chunks of SCTP that came.
+        chunks_in,
+        /// Chunks of SCTP that were sent.
+        chunks_out,
+        /// Chunks of SCTP that came for a session that was over, not looked at.
+        chunks_dropped,
+        /// Associations of SCTP that came up, those that were refused then included.
+        associations,
+        /// Sessions that a peer's upper layer rejected.
+        sessions_rejected,
+        /// Sessions that a peer answered with Terminate: it has no room.
+        sessions_turned_away,
+        /// Sessions that a peer's RDMAP Terminate ended.
+        sessions_terminated,
+        /// Sessions that ended with their association.
+        sessions_lost,
+        /// Frames that came to a port of DPDK, those for others included.
+        frames_in,
+        /// Octets of frames that came to a port of DPDK.
+        frame_bytes_in,
+        /// Frames that a port of DPDK has sent.
+        frames_out,
+        /// Octets of frames that a port of DPDK has sent.
+        frame_bytes_out,
+        /// Frames that were lost because their lcore did not take them in time.
+        frames_missed,
+        /// Frames that were lost because no buffer was left for them.
+        frames_no_buffer,
+        /// Frames that came damaged.
+        frames_damaged,
+        /// Frames that a port of DPDK could not send.
+        frames_unsent,
+        /// Frames that were dropped because too many waited for the port, or no buffer was left.
+        frames_crowded,
+        /// Packets that were dropped because no way to their destination is known.
+        packets_no_way,
+        /// Packets that were dropped because their neighbour did not answer in time.
+        packets_unanswered,
+        /// Requests that were sent for the address of a neighbour.
+        neighbour_requests,
+        /// Requests of neighbours that were answered: ARP, neighbour discovery, echo.
+        neighbour_answers,
+    }
 }
 
 /// What peers did that a fabric's own protocols do not allow, below RPC-over-RDMA: a counter for

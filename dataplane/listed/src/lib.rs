@@ -1,8 +1,10 @@
-//! Enumerations that know all their values: phases and events of state machines, reasons for a refusal.
+//! What is declared once and can be gone through: enumerations that know all their values (phases and
+//! events of state machines, reasons for a refusal), and counters that know their names.
 //!
 //! A table of a state machine is printed whole, a counter is kept for each reason and shown by its
 //! name, a code is looked up. All of that goes wrong in silence where the list of values and the
-//! enumeration are written apart, so [`listed!`] makes both of one. It promises that the list has
+//! enumeration are written apart, so [`listed!`] makes both of one, and [`counters!`] does so for
+//! structures of counters, their names and their help. It promises that the list has
 //! every value once, in order, and that an index is a place in that list, also where the values have
 //! codes of their own. It never allocates, but for a [`Tally`] when that is made.
 
@@ -11,6 +13,7 @@
 
 extern crate alloc;
 
+mod counters;
 mod tally;
 
 pub use tally::Tally;

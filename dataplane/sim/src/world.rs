@@ -425,7 +425,7 @@ impl<'m> World<'m> {
                 self.rpcs_left[node.end],
             );
             let counters = device.counters.named();
-            for (name, _, count) in counters.into_iter().filter(|(_, _, count)| *count > 0) {
+            for (name, _, count) in counters.filter(|(_, _, count)| *count > 0) {
                 text += &format!(", {name} {count}");
             }
         }

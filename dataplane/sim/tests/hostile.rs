@@ -14,7 +14,7 @@ fn no_peer_can_break_an_engine() {
         println!("{:#?}", hostile::run(seed));
         return;
     }
-    let mut sums = Counters::default().named();
+    let mut sums: Vec<_> = Counters::default().named().collect();
     let mut rejects = Counters::default()
         .rejects
         .iter()

@@ -15,7 +15,7 @@ fn two_engines_keep_their_promises() {
         return;
     }
     let mut tally = [0; 3];
-    let mut sums = Counters::default().named();
+    let mut sums: Vec<_> = Counters::default().named().collect();
     for seed in 0..number("RPCRDMA_SIM_RUNS").unwrap_or(400) {
         let Ok(summary) = std::panic::catch_unwind(|| world::run(seed)) else {
             panic!(

@@ -87,7 +87,7 @@ pub struct Counts {
     /// Addresses that somebody else had.
     pub conflicts: u64,
     /// Datagrams that did not count, by [`Reject`].
-    pub rejected: [u64; Reject::ALL.len()],
+    pub rejected: [u64; Reject::COUNT],
 }
 
 /// A client for one link.
@@ -264,7 +264,7 @@ impl Client {
             .and_then(|reply| self.take(&reply, now, random));
         match taken {
             Ok(_) => self.counts.heard += 1,
-            Err(why) => self.counts.rejected[why as usize] += 1,
+            Err(why) => self.counts.rejected[why.index()] += 1,
         }
         taken
     }

@@ -71,21 +71,22 @@ pub struct Wanted<'a> {
     pub netid: &'a [u8],
 }
 
-/// Why a datagram is no call that is answered. One counter each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reject {
-    /// No RPC call, or its head cannot be read.
-    NotACall,
-    /// RPC of another version than 2.
-    RpcVersion,
-    /// Another program than rpcbind.
-    Program,
-    /// Another version than 4.
-    Version,
-    /// A procedure that is not answered here: SET, UNSET, calls to be passed on, statistics.
-    Procedure,
-    /// Arguments that cannot be read, or more octets than the arguments.
-    Arguments,
+rpcrdma_listed::listed! {
+    /// Why a datagram is no call that is answered. One counter each.
+    pub Reject {
+        /// No RPC call, or its head cannot be read.
+        NotACall,
+        /// RPC of another version than 2.
+        RpcVersion,
+        /// Another program than rpcbind.
+        Program,
+        /// Another version than 4.
+        Version,
+        /// A procedure that is not answered here: SET, UNSET, calls to be passed on, statistics.
+        Procedure,
+        /// Arguments that cannot be read, or more octets than the arguments.
+        Arguments,
+    }
 }
 
 impl<'a> Query<'a> {

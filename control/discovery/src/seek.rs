@@ -36,30 +36,20 @@ pub struct Wish {
     pub period: Duration,
 }
 
-/// Why a datagram is not taken as an answer. One counter each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unheard {
-    /// The source filter does not let it pass.
-    NotAllowed,
-    /// No reply, or of another query.
-    NotMine,
-    /// A failure, or a list that cannot be read.
-    Broken,
-    /// No place over RDMA in it.
-    NoPlace,
-    /// As many are known as can be.
-    Full,
-}
-
-impl Unheard {
-    /// All of them, in the order of their counters.
-    pub const ALL: [Self; 5] = [
-        Self::NotAllowed,
-        Self::NotMine,
-        Self::Broken,
-        Self::NoPlace,
-        Self::Full,
-    ];
+rpcrdma_listed::listed! {
+    /// Why a datagram is not taken as an answer. One counter each.
+    pub Unheard {
+        /// The source filter does not let it pass.
+        NotAllowed,
+        /// No reply, or of another query.
+        NotMine,
+        /// A failure, or a list that cannot be read.
+        Broken,
+        /// No place over RDMA in it.
+        NoPlace,
+        /// As many are known as can be.
+        Full,
+    }
 }
 
 /// What was asked and heard.
@@ -72,7 +62,7 @@ pub struct SeekCounts {
     /// Times that another place came into use because one failed or was not heard of any more.
     pub moved: u64,
     /// Datagrams not taken, by [`Unheard`].
-    pub unheard: [u64; Unheard::ALL.len()],
+    pub unheard: [u64; Unheard::COUNT],
 }
 
 /// A place that was answered with.
@@ -117,7 +107,7 @@ impl Seeker {
                 asked: 0,
                 heard: 0,
                 moved: 0,
-                unheard: [0; Unheard::ALL.len()],
+                unheard: [0; Unheard::COUNT],
             },
         }
     }
@@ -178,7 +168,7 @@ impl Seeker {
         let taken = self.take(datagram, allowed, now);
         match taken {
             Ok(()) => self.counts.heard += 1,
-            Err(why) => self.counts.unheard[why as usize] += 1,
+            Err(why) => self.counts.unheard[why.index()] += 1,
         }
         taken
     }
@@ -431,12 +421,5 @@ mod tests {
         }
         assert_eq!(bench.answers(xid, &[place(200)]), Err(Unheard::Full));
         assert_eq!(bench.answers(xid, &[place(1)]), Ok(()), "known already");
-    }
-
-    #[test]
-    fn every_unheard_has_its_counter() {
-        for (index, unheard) in Unheard::ALL.into_iter().enumerate() {
-            assert_eq!(unheard as usize, index);
-        }
     }
 }

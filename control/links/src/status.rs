@@ -260,7 +260,7 @@ fn frames(half: &IpOf, pairs: &DatagramCounts) -> Counted {
 
 fn dhcp(client: &Client) -> DhcpReport {
     let counts = client.counts();
-    let rejected = DhcpReject::ALL.into_iter().zip(counts.rejected);
+    let rejected = DhcpReject::ALL.iter().copied().zip(counts.rejected);
     let mut all = named([
         ("Sent", counts.sent),
         ("Heard", counts.heard),

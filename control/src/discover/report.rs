@@ -62,7 +62,7 @@ fn dhcp(client: DhcpReport) -> (String, BTreeMap<String, u64>) {
 
 /// Queries by what became of them: those that can be read always, the others by reason.
 fn answered(counts: &AnswerCounts) -> BTreeMap<String, u64> {
-    let silent = Reject::ALL.into_iter().zip(counts.rejected);
+    let silent = Reject::ALL.iter().copied().zip(counts.rejected);
     let mut all = by_kind(silent);
     let read = [
         ("answered", counts.answered),
@@ -105,7 +105,7 @@ fn found(sought: &Sought) -> document::Sought {
         asked: counts.asked,
         heard: counts.heard,
         moved: counts.moved,
-        unheard: by_kind(Unheard::ALL.into_iter().zip(counts.unheard)),
+        unheard: by_kind(Unheard::ALL.iter().copied().zip(counts.unheard)),
     }
 }
 

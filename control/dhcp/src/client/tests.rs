@@ -337,8 +337,5 @@ fn datagrams_that_do_not_count_are_counted() {
     let mut bench = Bench::bound();
     let heard = bench.client.heard(b"?", bench.now, &mut bench.random);
     assert_eq!(heard, Err(Reject::NotAReply));
-    assert_eq!(
-        bench.client.counts().rejected[Reject::NotAReply as usize],
-        1
-    );
+    assert_eq!(bench.client.counts().rejected[Reject::NotAReply.index()], 1);
 }

@@ -44,30 +44,20 @@ pub struct Given {
     pub mtu: Option<u16>,
 }
 
-/// Why a datagram is no reply that counts. One counter each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reject {
-    /// Too short, too long, no reply, or without the magic number.
-    NotAReply,
-    /// For another client: its identifier is not ours (RFC 6842), or its hardware type is not.
-    NotMine,
-    /// Without a message type, or of one that no server sends to a client.
-    Type,
-    /// Without server identifier, address or lease time, or with one that cannot be.
-    Contents,
-    /// To another exchange, or not waited for.
-    NotAsked,
-}
-
-impl Reject {
-    /// All of them, in the order of their counters.
-    pub const ALL: [Self; 5] = [
-        Self::NotAReply,
-        Self::NotMine,
-        Self::Type,
-        Self::Contents,
-        Self::NotAsked,
-    ];
+rpcrdma_listed::listed! {
+    /// Why a datagram is no reply that counts. One counter each.
+    pub Reject {
+        /// Too short, too long, no reply, or without the magic number.
+        NotAReply,
+        /// For another client: its identifier is not ours (RFC 6842), or its hardware type is not.
+        NotMine,
+        /// Without a message type, or of one that no server sends to a client.
+        Type,
+        /// Without server identifier, address or lease time, or with one that cannot be.
+        Contents,
+        /// To another exchange, or not waited for.
+        NotAsked,
+    }
 }
 
 /// Reads a UDP payload that came to the client's port.

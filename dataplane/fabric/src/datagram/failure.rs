@@ -11,59 +11,31 @@ pub struct Failure {
     pub detail: String,
 }
 
-/// A kind of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FailureKind {
-    /// No such device, link or address.
-    Absent,
-    /// The link's P_Key table lacks the partition.
-    NoPartition,
-    /// It takes a privilege that this process lacks: a controlled Q_Key.
-    Forbidden,
-    /// A limit is reached: the device's, the system's, or one that is set here.
-    Exhausted,
-    /// Device or system cannot do this at all.
-    Unsupported,
-    /// What was asked for makes no sense, now or ever.
-    Invalid,
-    /// The group was not joined: nobody answered, or somebody said no.
-    NotJoined,
-    /// The device is gone.
-    Gone,
-    /// The system refused, for a reason that is none of these.
-    Refused,
+rpcrdma_listed::listed! {
+    /// A kind of failure.
+    pub FailureKind {
+        /// No such device, link or address.
+        Absent => "absent",
+        /// The link's P_Key table lacks the partition.
+        NoPartition => "no_partition",
+        /// It takes a privilege that this process lacks: a controlled Q_Key.
+        Forbidden => "forbidden",
+        /// A limit is reached: the device's, the system's, or one that is set here.
+        Exhausted => "exhausted",
+        /// Device or system cannot do this at all.
+        Unsupported => "unsupported",
+        /// What was asked for makes no sense, now or ever.
+        Invalid => "invalid",
+        /// The group was not joined: nobody answered, or somebody said no.
+        NotJoined => "not_joined",
+        /// The device is gone.
+        Gone => "gone",
+        /// The system refused, for a reason that is none of these.
+        Refused => "refused",
+    }
 }
 
 impl FailureKind {
-    /// All of them, as metrics name them.
-    pub const ALL: [FailureKind; 9] = [
-        FailureKind::Absent,
-        FailureKind::NoPartition,
-        FailureKind::Forbidden,
-        FailureKind::Exhausted,
-        FailureKind::Unsupported,
-        FailureKind::Invalid,
-        FailureKind::NotJoined,
-        FailureKind::Gone,
-        FailureKind::Refused,
-    ];
-
-    /// Its name in a metric.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            FailureKind::Absent => "absent",
-            FailureKind::NoPartition => "no_partition",
-            FailureKind::Forbidden => "forbidden",
-            FailureKind::Exhausted => "exhausted",
-            FailureKind::Unsupported => "unsupported",
-            FailureKind::Invalid => "invalid",
-            FailureKind::NotJoined => "not_joined",
-            FailureKind::Gone => "gone",
-            FailureKind::Refused => "refused",
-        }
-    }
-
     /// What it was, for a person.
     #[must_use]
     pub fn because(self, detail: impl Into<String>) -> Failure {

@@ -231,8 +231,7 @@ impl Control {
             .map(|due| due.saturating_duration_since(now))
             .min();
         let left = left.map_or(ROUND, |left| left.min(ROUND));
-        let watched = self.links.descriptors();
-        let watched = watched.into_iter();
+        let watched = self.links.descriptors().into_iter();
         let mut watched: Vec<_> = watched
             .map(|link| PollFd::from_borrowed_fd(link, PollFlags::IN))
             .collect();

@@ -125,17 +125,14 @@ impl Node {
     }
 
     fn look_for(&mut self, now: Moment, id: LinkId) {
-        let spread = self.settings.timing.check_ms / 4;
-        let first = now.after(self.chance.below(spread + 1));
-        let Some(link) = self.link_mut(id) else {
-            return;
-        };
-        let earliest = link.conflicts.earliest(now);
-        if earliest > now {
+        let earliest = self.link(id).map(|link| link.conflicts.earliest(now));
+        if let Some(earliest) = earliest.filter(|earliest| *earliest > now) {
             self.arm(Timer::Address(id), earliest);
             return;
         }
-        if let Some(address) = &mut link.address {
+        let spread = self.settings.timing.check_ms / 4;
+        let first = now.after(self.chance.below(spread + 1));
+        if let Some(address) = self.link_mut(id).and_then(|link| link.address.as_mut()) {
             address.ready(first);
         }
         self.arm_address(id);

@@ -115,6 +115,7 @@ impl Seat {
                 eprintln!("{now:?} link {} {} {error:?}", link.0, state.name());
             }
             Output::Member { mgid, joined, .. } => eprintln!("{now:?} {mgid} joined: {joined}"),
+            Output::Address { ip, news, .. } => eprintln!("{now:?} {ip}: {news:?}"),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) static EAL_ARGS: Key = form(
     Some("[\"--no-pci\"]"),
     "Arguments of EAL. The lcores are not among them: `runtime.lcores` has them. Memory (`-m`, \
      `--in-memory` or `--no-huge`), `--file-prefix` and `--iova-mode` are derived where they are \
-     not given, and so are the devices of ports. With a port on the PCI bus the default is `[]`.",
+     not given, and so are the devices of ports, which must not be among them. With a port on the PCI bus the default is `[]`.",
 );
 
 pub(crate) static PORT_TABLES: Key =

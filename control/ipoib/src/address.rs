@@ -35,10 +35,10 @@ pub use claim::claim;
 pub use conflicts::{Conflicts, MAX_CONFLICTS, RATE_LIMIT_INTERVAL_MS};
 pub use phase::{Event, Phase};
 
-use crate::listed::Illegal;
 use crate::packet::{Arp, HardwareAddress, Operation, Solicitation, solicited_node};
 use crate::settings::Timing;
 use crate::time::Moment;
+use rpcrdma_listed::Illegal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An address, and how far it is known to be free.

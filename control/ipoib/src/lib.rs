@@ -42,5 +42,3 @@ pub mod time;
 pub mod trouble;
 
 mod rejects;
-
-pub use rpcrdma_listed as listed;

@@ -19,7 +19,6 @@ pub use phase::{Event, Phase};
 use crate::address::{self, Address, Conflicts};
 use crate::gid::Gid;
 use crate::group::Attributes;
-use crate::listed::{Illegal, listed};
 use crate::mgid::{self, Scope};
 use crate::neighbour::{Counts, Neighbours};
 use crate::node::Opening;
@@ -27,6 +26,7 @@ use crate::port::{PortFacts, Standing};
 use crate::settings::LinkSpec;
 use crate::time::Moment;
 use crate::trouble::{Failure, Refusal};
+use rpcrdma_listed::{Illegal, listed};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 

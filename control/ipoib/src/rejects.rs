@@ -1,6 +1,6 @@
 //! How the reasons for a refusal are declared.
 
-/// Declares `Reject` with its names, as metrics and logs have them; counted in a [`Tally`](crate::listed::Tally).
+/// Declares `Reject` with its names, as metrics and logs have them; counted in a [`Tally`](rpcrdma_listed::Tally).
 macro_rules! rejects {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         rpcrdma_listed::listed! {

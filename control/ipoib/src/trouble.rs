@@ -7,10 +7,10 @@
 //! bounded rate and counted always.
 
 use crate::gid::Gid;
-use crate::listed::{Tally, listed};
 use crate::node::LinkId;
 use crate::packet::HardwareAddress;
 use crate::time::{Bucket, Moment, Pace};
+use rpcrdma_listed::{Tally, listed};
 use std::net::IpAddr;
 
 listed! {

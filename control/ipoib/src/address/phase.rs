@@ -1,6 +1,6 @@
 //! Where an address is on its way into use: one enum, one pure `next`, the whole table in `tests/phases/address.txt`.
 
-use crate::listed::{Illegal, listed};
+use rpcrdma_listed::{Illegal, listed};
 
 listed! {
     /// Where an address is.

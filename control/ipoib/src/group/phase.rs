@@ -4,7 +4,7 @@
 //! attach. Between two things the group stands still in one of four phases, and [`Group::next_step`](super::Group::next_step)
 //! decides, from what is wanted and what is held, which thing is next.
 
-use crate::listed::{Illegal, listed};
+use rpcrdma_listed::{Illegal, listed};
 
 listed! {
     /// What goes on with a group.

@@ -1,6 +1,6 @@
 //! Where a link is on its way up: one enum, one pure `next`, the whole table in `tests/phases/link.txt`.
 
-use crate::listed::{Illegal, listed};
+use rpcrdma_listed::{Illegal, listed};
 
 listed! {
     /// Where a link is.

@@ -3,12 +3,12 @@
 use super::State;
 use super::way::Way;
 use crate::gid::Gid;
-use crate::listed::{Tally, listed};
 use crate::mad::PathTemplate;
 use crate::packet::HardwareAddress;
 use crate::pkey::PKey;
 use crate::settings::Limits;
 use crate::time::Pace;
+use rpcrdma_listed::{Tally, listed};
 use std::net::IpAddr;
 
 /// Who this station is on its link.

@@ -6,11 +6,11 @@ use crate::gid::{Gid, Lid};
 use crate::group::{Attributes, Event, Group, Knowledge, Phase, Step, Surroundings, naming};
 use crate::join::JoinState;
 use crate::link;
-use crate::listed::Illegal;
 use crate::mad::McMemberTemplate;
 use crate::sa::Request;
 use crate::time::Moment;
 use crate::trouble::{Cause, Failure, Operation, Refusal};
+use rpcrdma_listed::Illegal;
 
 /// Moves a group; a step that is none is our own mistake, which a release survives.
 pub(super) fn advance(group: &mut Group, event: Event) {

@@ -6,12 +6,12 @@ use crate::gid::Gid;
 use crate::group::{Attributes, Group, Knowledge};
 use crate::join::JoinState;
 use crate::link::{Event, Link, Phase, QueuePair};
-use crate::listed::Illegal;
 use crate::mad::McMemberTemplate;
 use crate::mgid;
 use crate::sa::Request;
 use crate::time::Moment;
 use crate::trouble::{Cause, Failure, Operation, Refusal, Trouble};
+use rpcrdma_listed::Illegal;
 
 impl Node {
     /// Moves a link; a step that is none is our own mistake, which a release survives.

@@ -42,7 +42,7 @@ mod usrsctp;
 
 pub use discards::{DISCARDS, Discards};
 #[cfg(feature = "dpdk")]
-pub use dpdk::{EtherPort, HubCounts, PortPlan, Ports};
+pub use dpdk::{EtherPort, PortPlan, Ports};
 pub use frames::Frames;
 pub use kernel::KernelSctp;
 pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};

@@ -3,10 +3,8 @@
 use crate::discards::{self, Discards};
 use crate::frames::Frames;
 use crate::udp::Address;
-use dpdk_sys::{BURST, Frame, Port, PortCounts};
-use rpcrdma_ether::{
-    Arrival, Counts, Datagram, Dispatch, Link, Refused, Short, Station, Unfit, Way,
-};
+use dpdk_sys::{BURST, Frame, Port};
+use rpcrdma_ether::{Arrival, Datagram, Dispatch, Link, Refused, Short, Station, Unfit, Way};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -57,17 +55,17 @@ struct Place {
 
 /// What has been counted between the link and the endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HubCounts {
+struct HubCounts {
     /// Datagrams for ports that nobody hears.
-    pub no_port: u64,
+    no_port: u64,
     /// Datagrams whose endpoint had too many waiting.
-    pub overrun: u64,
+    overrun: u64,
     /// Frames longer than the MTU.
-    pub chained: u64,
+    chained: u64,
     /// Frames whose checksum the port found wrong.
-    pub damaged: u64,
+    damaged: u64,
     /// Frames that found no room to wait for the port, or no buffer.
-    pub crowded: u64,
+    crowded: u64,
 }
 
 /// A port with all that belongs to it.
@@ -111,10 +109,6 @@ impl Hub {
         self.port.driver()
     }
 
-    pub(super) fn counts(&self) -> (PortCounts, Counts, HubCounts) {
-        (self.port.counts(), *self.link.counts(), self.counts)
-    }
-
     /// One endpoint tells for all what is counted here, or it would be told by each.
     fn is_teller(&self, index: usize) -> bool {
         self.places.iter().position(Option::is_some) == Some(index)
@@ -125,7 +119,7 @@ impl Hub {
         if !self.is_teller(index) {
             return Frames::default();
         }
-        let (port, link, hub) = self.counts();
+        let (port, link) = (self.port.counts(), self.link.counts());
         Frames {
             came: port.frames_in,
             came_bytes: port.bytes_in,
@@ -135,7 +129,7 @@ impl Hub {
             no_buffer: port.no_buffer,
             damaged: port.errors_in,
             unsent: port.errors_out,
-            crowded: hub.crowded,
+            crowded: self.counts.crowded,
             no_way: link.no_way,
             unanswered: link.unanswered,
             requests: link.requests,

@@ -33,7 +33,6 @@ mod end;
 mod hub;
 mod ports;
 
-pub use hub::HubCounts;
 pub use ports::{EtherPort, PortPlan, Ports};
 
 pub(crate) use end::{End, Inbox};

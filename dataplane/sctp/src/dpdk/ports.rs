@@ -1,9 +1,9 @@
 //! The ports there are, and whose they are.
 
-use super::hub::{Hub, HubCounts};
+use super::hub::Hub;
 use crate::llp::Error;
-use dpdk_sys::{Eal, PortCounts};
-use rpcrdma_ether::{Counts, Mac, Station};
+use dpdk_sys::Eal;
+use rpcrdma_ether::{Mac, Station};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -94,17 +94,11 @@ impl EtherPort {
         &self.station
     }
 
-    /// Somebody is at the other end of its cable.
+    /// Somebody is at the other end of its cable. For control: it may keep the lcore's frames
+    /// waiting for a moment.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.wait().is_up()
-    }
-
-    /// What has been counted: by the port, by its link, and between that and the endpoints. For
-    /// control: it may keep the lcore's frames waiting for a moment.
-    #[must_use]
-    pub fn counts(&self) -> (PortCounts, Counts, HubCounts) {
-        self.wait().counts()
     }
 
     /// The hub, where it is free.

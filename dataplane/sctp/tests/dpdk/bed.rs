@@ -2,7 +2,7 @@
 
 use crate::support::Pair;
 use dpdk_sys::{Eal, Level};
-use rpcrdma_sctp::{EtherPort, Llp, PortPlan, Ports, Settings, Usrsctp};
+use rpcrdma_sctp::{DISCARDS, EtherPort, Llp, PortPlan, Ports, Settings, Usrsctp};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
@@ -67,8 +67,8 @@ pub fn connector(port: &EtherPort) -> Usrsctp {
     endpoint(port, 0)
 }
 
-/// Messages of many lengths there and back, and the association's end.
-pub fn talk(mut pair: Pair) {
+/// Messages of many lengths there and back, and the association's end; the endpoints after that.
+pub fn talk(mut pair: Pair) -> Pair {
     const COUNT: usize = 3_000;
     let to = pair.server.llp.local_address();
     let (ours, theirs) = pair.up_by(to);
@@ -98,4 +98,11 @@ pub fn talk(mut pair: Pair) {
     }
     pair.client.llp.shut_down(ours);
     pair.until(|pair| pair.client.down().is_some() && pair.server.down().is_some());
+    pair
+}
+
+/// How often that was found of what came.
+pub fn discarded(llp: &Usrsctp, name: &str) -> u64 {
+    let place = DISCARDS.iter().position(|it| *it == name);
+    llp.discards()[place.expect("a counter")]
 }

@@ -10,9 +10,8 @@ mod bed;
 #[path = "../support/mod.rs"]
 mod support;
 
-use bed::{at, connector, eal, listener, open, plan, talk, tidy};
+use bed::{at, connector, discarded, eal, listener, open, plan, talk, tidy};
 use dpdk_sys::Eal;
-use rpcrdma_ether::Refused;
 use rpcrdma_sctp::{DISCARDS, Error, EtherPort, Frames, Llp, Ports, Settings, Usrsctp};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -64,10 +63,11 @@ fn what_no_port_can_do_is_refused(eal: &'static Eal, port: &EtherPort) {
 
 /// Two endpoints on one port, whose own frames come back to it.
 fn one_port_has_many_endpoints(port: &EtherPort) {
-    talk(Pair::of(listener(port), connector(port)));
-    let (_, link, hub) = port.counts();
-    assert!(link.datagrams > 3_000, "{link:?}");
-    assert_eq!((link.requests, hub.no_port), (0, 0), "itself is known");
+    let pair = talk(Pair::of(listener(port), connector(port)));
+    let frames = pair.server.llp.frames();
+    assert!(frames.came > 3_000, "{frames:?}");
+    assert_eq!(frames.requests, 0, "itself is known: {frames:?}");
+    assert_eq!(discarded(&pair.server.llp, "frame-no-port"), 0);
 }
 
 /// The first at a UDP port has it, until it is gone; the other hears nothing.
@@ -85,12 +85,10 @@ fn two_endpoints_at_one_address(port: &EtherPort) {
 
 /// What is for a UDP port without an endpoint is counted, and told by one endpoint for all.
 fn nobody_hears_there(port: &EtherPort, pair: &mut Pair, deaf: &Usrsctp) {
-    let place = DISCARDS.iter().position(|name| *name == "frame-no-port");
-    let place = place.expect("a counter");
     let now = Instant::now();
     let asked = pair.client.llp.associate(at(port, 7), now);
     asked.expect("asked for");
-    pair.until(|pair| pair.server.llp.discards()[place] >= 1);
+    pair.until(|pair| discarded(&pair.server.llp, "frame-no-port") >= 1);
     assert_eq!(
         pair.client.llp.discards(),
         [0; DISCARDS.len()],
@@ -117,14 +115,13 @@ fn a_sleeping_lcore_looks_again_soon(port: &EtherPort) {
 fn two_ports_find_each_other(eal: &'static Eal) {
     let here = open(eal, "net_memif0", "2001:db8:9::1/64");
     let there = open(eal, "net_memif1", "2001:db8:9::2/64");
-    talk(Pair::of(listener(&here), connector(&there)));
-    for port in [&here, &there] {
-        let (counts, link, _) = port.counts();
-        assert!(port.is_up());
-        assert!(counts.frames_in > 3_000, "{counts:?}");
-        assert!(counts.bytes_in > 60 * counts.frames_in, "{counts:?}");
-        assert!(link.requests >= 1 && link.answers >= 1, "{link:?}");
-        let refused: u64 = Refused::ALL.iter().map(|why| link.refused(*why)).sum();
-        assert_eq!(refused, 0, "{link:?}");
+    let pair = talk(Pair::of(listener(&here), connector(&there)));
+    assert!(here.is_up() && there.is_up());
+    for end in [&pair.server, &pair.client] {
+        let frames = end.llp.frames();
+        assert!(frames.came > 3_000, "{frames:?}");
+        assert!(frames.came_bytes > 60 * frames.came, "{frames:?}");
+        assert!(frames.requests >= 1 && frames.answers >= 1, "{frames:?}");
+        assert_eq!(end.llp.discards(), [0; DISCARDS.len()]);
     }
 }

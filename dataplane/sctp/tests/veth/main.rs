@@ -12,9 +12,8 @@ mod bed;
 mod support;
 mod veth;
 
-use bed::{connector, eal, listener, open, talk, tidy};
-use rpcrdma_ether::Refused;
-use rpcrdma_sctp::{Settings, Usrsctp};
+use bed::{connector, discarded, eal, listener, open, talk, tidy};
+use rpcrdma_sctp::{Llp, Settings, Usrsctp};
 use std::net::SocketAddr;
 use support::{Pair, is_absent};
 use veth::Veth;
@@ -37,9 +36,9 @@ fn sockets_are_met_at_the_other_end() {
     let socket = Usrsctp::connector(here, Settings::default()).expect("a connector");
     talk(Pair::of(listener(&port), socket));
     let server = Usrsctp::listen(here, Settings::default()).expect("a listener");
-    talk(Pair::of(server, connector(&port)));
-    let (_, link, _) = port.counts();
-    assert!(link.requests >= 1 && link.answers >= 1, "{link:?}");
-    assert_eq!(link.refused(Refused::DatagramSum), 0, "{link:?}");
+    let pair = talk(Pair::of(server, connector(&port)));
+    let frames = pair.client.llp.frames();
+    assert!(frames.requests >= 1 && frames.answers >= 1, "{frames:?}");
+    assert_eq!(discarded(&pair.client.llp, "frame-datagram-sum"), 0);
     tidy(eal);
 }

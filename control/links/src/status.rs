@@ -56,6 +56,9 @@ pub struct IpReport {
     pub state: &'static str,
     /// Why it is not up, or what last troubled it.
     pub error: Option<&'static str>,
+    /// Its address, and where that is on its way into use: `Waiting`, `Probing`, `Used` or `Taken`. `None` while it has none,
+    /// and on Ethernet, where addresses are the operating system's.
+    pub address: Option<(IpAddr, &'static str)>,
     /// The largest IP packet, octets; 0 while it is not up.
     pub mtu: u16,
     /// What came and went by its queue pair ([`DatagramCounts`](rpcrdma_fabric::datagram::DatagramCounts)), and whom what came
@@ -187,6 +190,7 @@ fn ip_of_node(half: &IpOf, driver: &Driver) -> Option<IpReport> {
         version: version(half.family),
         state: words::state(status.state),
         error: status.error.map(words::refusal),
+        address: status.address.map(|(ip, phase)| (ip, phase.name())),
         mtu: status.attributes.map_or(0, |link| link.mtu.ip_octets()),
         frames: frames(half, &driver.pair_counts(half.id)),
         neighbours_lost: by_kind(counts.lost.iter()),
@@ -229,6 +233,7 @@ fn of_ethernet(report: &mut LinkReport, link: &Link, ethernet: &Ethernet) {
         version: version(half.family),
         state: if half.up { "up" } else { "down" },
         error: half.error,
+        address: None,
         mtu: if half.up { mtu } else { 0 },
         frames: frames(half, &ethernet.pair_counts()),
         neighbours_lost: Counted::new(),

@@ -80,6 +80,10 @@ fn ip(ip: IpReport) -> document::LinkIp {
         version: ip.version,
         state: ip.state.to_owned(),
         error: ip.error.map(str::to_owned),
+        address: ip.address.map(|(address, phase)| document::LinkAddress {
+            address: address.to_string(),
+            phase: snake(phase),
+        }),
         mtu: ip.mtu,
         frames: named(ip.frames),
         neighbours_lost: named(ip.neighbours_lost),

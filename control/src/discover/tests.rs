@@ -133,6 +133,9 @@ fn what_came_is_told_by_what_it_was() {
     let [near, far] = [&links[0].ips[0].frames, &links[1].ips[0].frames];
     assert!(near["received"] >= near["datagrams"], "{near:?}");
     assert!(far["sent"] > 0 && far["datagrams"] > 0, "{far:?}");
+    let address = links[0].ips[0].address.as_ref().expect("an address");
+    let told = (address.address.as_str(), address.phase.as_str());
+    assert_eq!(told, ("10.1.0.1", "used"));
     let memberships = links[0].resources["memberships"];
     assert!(memberships.used > 0 && memberships.limit.is_some());
     assert!(links[0].resources["attachments"].limit.is_some());

@@ -169,6 +169,9 @@ pub struct LinkIp {
     pub state: String,
     /// Why it is not up, or what last troubled it.
     pub error: Option<String>,
+    /// Its address, in use or not yet; `null` on Ethernet, where it is the operating system's.
+    #[serde(default)]
+    pub address: Option<LinkAddress>,
     /// The longest IP packet.
     pub mtu: u16,
     /// Frames that came and went, by what they were.
@@ -179,6 +182,15 @@ pub struct LinkIp {
     /// What neighbours said and was not taken, by reason.
     #[serde(default)]
     pub neighbours_unheard: BTreeMap<String, u64>,
+}
+
+/// An address of an IP of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkAddress {
+    /// The address.
+    pub address: String,
+    /// `waiting` for the link, `probing` whether somebody has it, `used`, or `taken` by somebody else.
+    pub phase: String,
 }
 
 /// How often an operation on a port failed for a cause.

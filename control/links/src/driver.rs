@@ -36,6 +36,8 @@ pub(crate) enum News {
     Ended(String),
     /// It is.
     Back,
+    /// The port has another GUID: what is made of that is another one, too.
+    OtherGuid,
 }
 
 /// Makes the way to the SA again: after its device was gone.
@@ -87,6 +89,8 @@ pub(crate) struct Driver {
     /// What the ways to the SA before this one have counted.
     before: SubnetCounts,
     reopen: Reopen,
+    /// The port's GUID, as it was last told of.
+    guid: Guid,
     /// There is no way to the SA; the next attempt.
     ended: Option<Instant>,
     /// Events of the way to the SA were left for the next turn, which is due at once.
@@ -105,6 +109,7 @@ impl Driver {
         reopen: Reopen,
     ) -> Self {
         let driver = Self {
+            guid: subnet.facts().guid,
             node,
             clock,
             subnet,
@@ -212,6 +217,10 @@ impl Driver {
                 news(News::Ended(fault.to_string()));
             }
             self.heard(event, moment);
+        }
+        let guid = self.guid();
+        if std::mem::replace(&mut self.guid, guid) != guid {
+            news(News::OtherGuid);
         }
         let mut changed = false;
         while let Some((name, change)) = self.pairs.change() {

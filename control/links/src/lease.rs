@@ -1,10 +1,12 @@
 //! The lease of a link: what its DHCP client says is done, and what comes for it is told it.
 
 use crate::datagrams::Datagram;
-use crate::links::Links;
+use crate::links::{Ground, Links};
 use crate::words;
 use rpcrdma_dhcp::client::{Change, Outgoing};
+use rpcrdma_dhcp::lease::Lease;
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
+use rpcrdma_ipoib::address::Phase;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::packet::{Udp, emit_udp};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -41,10 +43,14 @@ impl Links {
         }
     }
 
-    /// Nobody else has the address that the DHCP server gave.
+    /// Nobody else has the address that the DHCP server gave. Where the lease is in use already, the address was looked for
+    /// anew, since the port's GID is another one.
     pub(crate) fn found_free(&mut self, link: usize, half: usize, now: Instant) {
-        let client = self.links[link].dhcp.as_mut();
-        let change = client.and_then(|client| client.free(now, &mut self.random));
+        let Some(client) = &mut self.links[link].dhcp else {
+            return;
+        };
+        let in_use = client.lease().copied().map(Change::Use);
+        let change = in_use.or_else(|| client.free(now, &mut self.random));
         self.lease_changed(link, half, change, now);
     }
 
@@ -77,20 +83,31 @@ impl Links {
                 self.looks_for(link, half, None, now);
                 self.looks_for(link, half, Some(IpAddr::V4(address)), now);
             }
-            Some(Change::Use(lease)) => {
-                let address = IpAddr::V4(lease.address.addr());
-                if !place.halves[half].host.addresses().contains(&address) {
-                    info!(
-                        "link {name}: address {} from {}",
-                        lease.address, lease.server
-                    );
-                    place.halves[half].host.add(address);
-                }
-            }
+            Some(Change::Use(lease)) => self.uses(link, half, &lease),
             Some(Change::Drop(why)) => {
                 warn!("link {name}: no address any more: {}", words::dropped(why));
                 self.looks_for(link, half, None, now);
             }
+        }
+    }
+
+    /// Uses the address of a lease, once it is known to be free: a server may prolong a lease while its address is looked for
+    /// anew.
+    fn uses(&mut self, link: usize, half: usize, lease: &Lease) {
+        let place = &mut self.links[link];
+        let (name, half) = (&place.plan.name, &mut place.halves[half]);
+        let Ground::Node(driver) = &self.ports[place.port] else {
+            return;
+        };
+        let address = IpAddr::V4(lease.address.addr());
+        let known = driver.node().link_status(half.id);
+        let is_free = known.and_then(|it| it.address) == Some((address, Phase::Used));
+        if is_free && !half.host.addresses().contains(&address) {
+            info!(
+                "link {name}: address {} from {}",
+                lease.address, lease.server
+            );
+            half.host.add(address);
         }
     }
 

@@ -37,8 +37,11 @@ struct Shared {
     ports: BTreeMap<Lid, Line>,
 }
 
-/// What waits for a port.
+/// A port, and what waits for it.
 struct Line {
+    facts: Facts,
+    /// They wait for it, before all else.
+    asked: bool,
     events: VecDeque<Event>,
     bell: Arc<Bell>,
 }
@@ -75,13 +78,7 @@ impl MemorySubnet {
     ///
     /// No descriptor is left.
     pub(crate) fn add_port(&mut self) -> io::Result<(MemoryPort, MemoryFabric)> {
-        let fabric = self.fabric.clone();
-        let p_keys = self.p_keys.iter().map(|p_key| p_key.0).collect();
-        fabric.set_link(LinkSettings {
-            p_keys,
-            sm_lid: SM.0,
-            ..LinkSettings::default()
-        });
+        let fabric = self.add_stranger();
         let link = fabric
             .link(None, 1)
             .map_err(|failure| io::Error::other(failure.to_string()))?;
@@ -95,11 +92,13 @@ impl MemorySubnet {
             mtu: Mtu::M4096,
         });
         let facts = facts(gid, lid, self.p_keys.clone());
-        let line = Line {
-            events: VecDeque::from([Event::Facts(Box::new(facts.clone()))]),
+        let mut line = Line {
+            facts: facts.clone(),
+            asked: false,
+            events: VecDeque::new(),
             bell: Arc::clone(&bell),
         };
-        bell.ring();
+        line.ask();
         shared.ports.insert(lid, line);
         drop(shared);
         let port = MemoryPort {
@@ -108,6 +107,18 @@ impl MemorySubnet {
             facts,
         };
         Ok((port, fabric))
+    }
+
+    /// A node without a way to the administrator, who does not know it: somebody who attaches and sends as he likes.
+    pub fn add_stranger(&mut self) -> MemoryFabric {
+        let fabric = self.fabric.clone();
+        let p_keys = self.p_keys.iter().map(|p_key| p_key.0).collect();
+        fabric.set_link(LinkSettings {
+            p_keys,
+            sm_lid: SM.0,
+            ..LinkSettings::default()
+        });
+        fabric
     }
 
     /// Has a report of the administrator come to every port, whether or not what it tells of has happened. For how many there
@@ -121,11 +132,26 @@ impl MemorySubnet {
         full.sum()
     }
 
+    /// Has a port be another: `number` counts in the order in which they were added, and one that there is not stays as it is.
+    /// It is told, and the administrator takes it for another port where its GID is another one. The LID stays.
+    pub fn change(&self, number: usize, change: impl FnOnce(&mut Facts)) {
+        let mut shared = lock(&self.shared);
+        let Some((lid, line)) = shared.ports.iter_mut().nth(number) else {
+            return;
+        };
+        let lid = *lid;
+        change(&mut line.facts);
+        line.facts.lid = lid;
+        line.ask();
+        let (gid, mtu) = (line.facts.gid(), Mtu::M4096);
+        shared.sa.add_port(SubnetPort { gid, lid, mtu });
+    }
+
     /// What has come to the ports, and waits to be taken.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let shared = lock(&self.shared);
-        shared.ports.values().map(|line| line.events.len()).sum()
+        shared.ports.values().map(Line::waiting).sum()
     }
 }
 
@@ -171,9 +197,19 @@ impl Shared {
 }
 
 impl Line {
+    fn waiting(&self) -> usize {
+        self.events.len() + usize::from(self.asked)
+    }
+
+    /// Has what is known of the port come, once for all who ask before it is taken.
+    fn ask(&mut self) {
+        self.asked = true;
+        self.bell.ring();
+    }
+
     /// Has a datagram of the administrator come. Whether there was room for it.
     fn put(&mut self, mad: Vec<u8>) -> bool {
-        let room = self.events.len() < EVENTS;
+        let room = self.waiting() < EVENTS;
         if room {
             self.events.push_back(Event::Arrived(Arrived {
                 class: Class::Administration,
@@ -211,15 +247,17 @@ impl Subnet for MemoryPort {
         self.bell.hush();
         let mut shared = lock(&self.shared);
         let line = shared.ports.get_mut(&self.facts.lid)?;
-        line.events.pop_front()
+        if !std::mem::take(&mut line.asked) {
+            return line.events.pop_front();
+        }
+        self.facts = line.facts.clone();
+        Some(Event::Facts(Box::new(self.facts.clone())))
     }
 
     fn ask_facts(&mut self) {
-        let facts = Event::Facts(Box::new(self.facts.clone()));
         let mut shared = lock(&self.shared);
         if let Some(line) = shared.ports.get_mut(&self.facts.lid) {
-            line.events.push_back(facts);
-            line.bell.ring();
+            line.ask();
         }
     }
 

@@ -2,6 +2,7 @@
 //! and said to the log.
 
 use crate::driver::News;
+use crate::link::IpOf;
 use crate::links::{Ground, Links};
 use crate::words;
 use rpcrdma_config::link::Ipv4;
@@ -42,6 +43,7 @@ impl Links {
             News::Node(_) => {}
             News::Ended(why) => warn!("port {}: gone: {why}", self.port_name(port)),
             News::Back => info!("port {}: there again", self.port_name(port)),
+            News::OtherGuid => self.other_guid(port, now),
         }
     }
 
@@ -145,6 +147,22 @@ impl Links {
             }
             (Family::V4, Ipv4::Off) => {}
             (Family::V6, _) => self.looks_for(link, half, Some(link_local(guid).into()), now),
+        }
+    }
+
+    /// Addresses of IPv6 that are made of the port's GUID are other ones by now.
+    fn other_guid(&mut self, port: usize, now: Instant) {
+        let Ground::Node(driver) = &self.ports[port] else {
+            return;
+        };
+        let address = Some(IpAddr::V6(link_local(driver.guid())));
+        for link in 0..self.links.len() {
+            let place = &self.links[link];
+            let of_guid = |half: &IpOf| half.family == Family::V6 && half.up;
+            let half = place.halves.iter().position(of_guid);
+            if let Some(half) = half.filter(|_| place.port == port) {
+                self.looks_for(link, half, address, now);
+            }
         }
     }
 

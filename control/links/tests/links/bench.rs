@@ -3,6 +3,7 @@
 use rpcrdma_config::link::Link;
 use rpcrdma_config::{Machine, parse};
 use rpcrdma_links::{Links, MemorySubnet};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,23 @@ pub(crate) fn plans(text: &str) -> Vec<Link> {
     parse("", text, &machine)
         .unwrap_or_else(|error| panic!("{error}"))
         .links
+}
+
+/// Links on one partition, each with a line that says its address; the first is its administrator.
+pub(crate) fn file(addresses: &[&str]) -> String {
+    let mut text = String::from("[[service]]\nname = 's'\nlisten = 's'\n");
+    for (number, address) in addresses.iter().enumerate() {
+        let administrator = number == 0;
+        text += &format!(
+            "[[link]]\nname = 'l{number}'\nadministrator = {administrator}\nipv6 = false\nipv4 = '{address}'\n"
+        );
+    }
+    text
+}
+
+/// A link uses an address.
+pub(crate) fn has(links: &Links, at: usize, address: Ipv4Addr) -> bool {
+    links.addresses(at).any(|it| it == IpAddr::V4(address))
 }
 
 /// Links and a clock that jumps from one thing to do to the next.

@@ -2,5 +2,6 @@
 
 mod addresses;
 mod bench;
+mod leases;
 mod memory;
 mod routers;

@@ -92,6 +92,13 @@ impl File {
         let services = self.services.iter().map(|it| &it.listener.fabric);
         fronts.chain(backs).chain(services)
     }
+
+    /// Where peers arrive: fronts, then services.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = &Listener> {
+        let fronts = self.fronts.iter().map(|front| &front.listener);
+        let services = self.services.iter().map(|service| &service.listener);
+        fronts.chain(services)
+    }
 }
 
 /// `[runtime]`.

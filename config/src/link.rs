@@ -50,6 +50,14 @@ pub enum Subnet {
     Ethernet,
 }
 
+impl Subnet {
+    /// The addresses of its links are those of the operating system's interfaces: a fabric can listen there.
+    #[must_use]
+    pub const fn is_of_the_system(self) -> bool {
+        matches!(self, Self::Ethernet)
+    }
+}
+
 /// A device and its port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevicePort {

@@ -10,7 +10,8 @@ fn messages(links: &str) -> String {
         cores: vec![0],
         status_socket: PathBuf::from("/run/s"),
     };
-    let text = format!("[[service]]\nname = 's'\nlisten = 's'\n{links}");
+    let service = "name = 's'\nfabric = 'iwarp-sctp'\nlisten = '192.0.2.1:9899'";
+    let text = format!("[[service]]\n{service}\n{links}");
     parse("", &text, &machine).map_or_else(|error| error.to_string(), |_| String::new())
 }
 

@@ -7,9 +7,7 @@ use crate::plan::{BackendAddress, Fabric, Programs, Upstream};
 use crate::section::At;
 
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
-    let fronts = file.fronts.iter().map(|front| &front.listener);
-    let services = file.services.iter().map(|service| &service.listener);
-    let listeners: Vec<&Listener> = fronts.chain(services).collect();
+    let listeners: Vec<&Listener> = file.listeners().collect();
     names(file, &listeners, problems);
     fabrics(file, problems);
     addresses(&listeners, problems);

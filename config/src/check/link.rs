@@ -2,6 +2,7 @@
 
 mod discovery;
 mod limits;
+mod told;
 
 use super::collisions;
 use crate::error::{Origin, Problems};
@@ -26,6 +27,7 @@ pub(super) fn check(file: &File, problems: &Problems<'_>) {
         families(link, problems);
         discovery::answered(link, problems);
     }
+    told::check(file, problems);
     for back in &file.backs {
         discovery::asked(back, &file.links, problems);
     }

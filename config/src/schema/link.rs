@@ -114,7 +114,8 @@ pub(crate) static ANSWER: Key = form(
     "a list of IP multicast addresses",
     Some("[]"),
     "Groups, joined as well, on which rpcbind queries (RFC 1833 version 4, UDP port 111) for the programs of this file's fronts \
-     and services are answered, so that backs with `upstream.discover` find them.",
+     and services are answered, so that backs with `upstream.discover` find them. Told are listeners at addresses which other hosts \
+     reach; with `ethernet` those at `0.0.0.0` and `[::]` too, as the link's address.",
 );
 pub(crate) static ANSWERS: Key = integer(
     "answers_per_s",

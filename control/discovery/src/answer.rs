@@ -2,13 +2,15 @@
 
 use crate::rate::Rate;
 use crate::rpcbind::{self, Asked, Query, Reject, Wanted};
+use rpcrdma_unicast::is_reachable;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 /// One listener and what it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Where it listens. An unspecified address (`0.0.0.0`, `::`) is told as the one of the link that was asked.
+    /// Where it listens. An unspecified address (`0.0.0.0`, `::`) is told as those of the link that was asked, where it is
+    /// reached there; one that another host does not reach is not told.
     pub listen: SocketAddr,
     /// RPC programs that it serves, by number.
     pub programs: Programs,
@@ -39,7 +41,7 @@ impl Programs {
 pub struct AnswerCounts {
     /// Answered.
     pub answered: u64,
-    /// A service was asked for that is not here: silence.
+    /// A service was asked for that is not here, or where nobody else gets to: silence.
     pub not_served: u64,
     /// A service was asked for that is here, and what is behind it cannot be reached: silence.
     pub unreachable: u64,
@@ -83,7 +85,8 @@ impl Answerer {
     }
 
     /// The reply to a datagram, to be sent where it came from; `None`: silence. `allowed`: the source filter lets it
-    /// pass; `link`: this appliance's addresses on the link.
+    /// pass; `link`: the addresses on the link at which who listens at all addresses is reached. There are none where the link's
+    /// are no addresses of the operating system.
     pub fn answer(
         &mut self,
         datagram: &[u8],
@@ -151,16 +154,18 @@ impl Answerer {
     }
 }
 
-/// A listener's addresses: its own, or those of the link that it listens at among all.
+/// A listener's addresses, its own, or those of the link that it listens at among all: those that another host reaches.
 fn places_of(listen: SocketAddr, link: &[IpAddr]) -> Vec<SocketAddr> {
-    if !listen.ip().is_unspecified() {
-        return vec![listen];
-    }
-    link.iter()
+    let mut places = match listen.ip().is_unspecified() {
+        false => vec![listen],
         // `::` takes IPv4 as well.
-        .filter(|ip| listen.is_ipv6() || ip.is_ipv4())
-        .map(|&ip| SocketAddr::new(ip, listen.port()))
-        .collect()
+        true => (link.iter())
+            .filter(|ip| listen.is_ipv6() || ip.is_ipv4())
+            .map(|&ip| SocketAddr::new(ip, listen.port()))
+            .collect(),
+    };
+    places.retain(|&place| is_reachable(place));
+    places
 }
 
 #[cfg(test)]
@@ -172,7 +177,7 @@ mod tests {
     const MOUNT: u32 = 100_005;
 
     fn link() -> [IpAddr; 2] {
-        ["10.1.0.5", "fe80::5"].map(|text| text.parse().unwrap())
+        ["10.1.0.5", "2001:db8::5"].map(|text| text.parse().unwrap())
     }
 
     fn answerer(listen: &str, per_second: u32) -> Answerer {
@@ -207,6 +212,31 @@ mod tests {
         assert_eq!(told, link().map(|ip| SocketAddr::new(ip, 20049)));
         let told = ask(&mut answerer("0.0.0.0:20049", 0), NFS).unwrap();
         assert_eq!(told, [SocketAddr::new(link()[0], 20049)]);
+    }
+
+    #[test]
+    fn a_place_that_nobody_else_gets_to_is_not_told() {
+        for listen in [
+            "127.0.0.1:20049",
+            "[::1]:20049",
+            "[fe80::1%2]:20049",
+            "10.1.0.5:0",
+        ] {
+            let mut answerer = answerer(listen, 0);
+            assert_eq!(ask(&mut answerer, NFS), None, "{listen}");
+            assert_eq!(answerer.counts().not_served, 1);
+        }
+        let of_the_link = ["fe80::5", "127.0.0.1", "10.1.0.5"].map(|text| text.parse().unwrap());
+        let told = places_of("[::]:20049".parse().unwrap(), &of_the_link);
+        assert_eq!(told, ["10.1.0.5:20049".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_listener_of_all_addresses_is_not_told_where_the_link_has_none_of_them() {
+        let mut answerer = answerer("[::]:20049", 0);
+        let query = rpcbind::emit_query(Xid(9), NFS, 3);
+        assert_eq!(answerer.answer(&query, true, &[], Instant::now()), None);
+        assert_eq!(answerer.counts().not_served, 1);
     }
 
     #[test]

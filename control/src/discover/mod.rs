@@ -52,6 +52,8 @@ struct Answering {
     /// Questions to these are answered, and where there are any, questions to the link's own addresses.
     groups: Vec<IpAddr>,
     allow: Option<Networks>,
+    /// Who listens at all addresses listens at the link's as well: they are the operating system's.
+    of_the_system: bool,
 }
 
 /// What one back seeks.
@@ -84,6 +86,7 @@ impl Discovery {
             answerer: Answerer::new(services.clone(), link.answer.per_second),
             groups: link.answer.groups.clone(),
             allow: link.answer.allow.clone(),
+            of_the_system: link.subnet.is_of_the_system(),
         });
         Ok(Some(Self {
             links,
@@ -130,6 +133,7 @@ impl Discovery {
             answerer,
             groups,
             allow,
+            of_the_system,
         }) = self.answerers.get_mut(datagram.link)
         else {
             return;
@@ -139,9 +143,11 @@ impl Discovery {
         if !alone && !groups.contains(&to) {
             return debug!("a query from {} to {to} is not answered", datagram.from);
         }
-        let own: Vec<IpAddr> = self.links.addresses(datagram.link).collect();
+        let own = self.links.addresses(datagram.link);
+        let listened_at: Vec<IpAddr> = own.filter(|_| *of_the_system).collect();
         let allowed = permits(allow.as_ref(), source);
-        let Some(reply) = answerer.answer(&datagram.octets, allowed, &own, now) else {
+        let reply = answerer.answer(&datagram.octets, allowed, &listened_at, now);
+        let Some(reply) = reply else {
             return;
         };
         if let Err(why) = self.links.reply(datagram, &reply) {

@@ -17,7 +17,7 @@ const FILE: &str = r#"
     [[front]]
     name = "nfs"
     fabric = "iwarp-sctp"
-    listen = "0.0.0.0:20049"
+    listen = "10.1.0.1:20049"
     [[front.backend]]
     programs = [100003]
     address = "127.0.0.1:2049"
@@ -99,6 +99,24 @@ fn nothing_is_due_once_the_time_for_closing_is_over() {
     assert!(bench.discovery.close(bench.now));
     let deadline = bench.discovery.deadline(bench.now);
     assert!(deadline.is_none_or(|at| at > bench.now), "{deadline:?}");
+}
+
+#[test]
+fn a_listener_at_all_addresses_is_not_told_where_the_links_is_none_of_them() {
+    let file = FILE.replace("program = 100003,", "program = 100005,");
+    let everywhere = r#"
+    [[front]]
+    name = "mount"
+    fabric = "iwarp-sctp"
+    listen = "0.0.0.0:20050"
+    [[front.backend]]
+    programs = [100005]
+    address = "127.0.0.1:2049"
+"#;
+    let mut bench = Bench::of(&(file + everywhere));
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.ways().is_empty());
+    assert!(bench.report()[0].answers["not_served"] > 0);
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! A link that answers has something to answer with: a listener that who asks can be sent to.
+
+use super::subnet;
+use crate::error::{Origin, Problems};
+use crate::file::{File, Link, Listener};
+use crate::link::Subnet;
+use crate::plan::Fabric;
+use rpcrdma_unicast::is_reachable;
+use std::net::SocketAddr;
+
+pub(super) fn check(file: &File, problems: &Problems<'_>) {
+    let listeners: Vec<&Listener> = file.listeners().collect();
+    for link in &file.links {
+        let answer = link.answer.as_ref().filter(|at| !at.value.is_empty());
+        if let Some(at) = answer {
+            something(link, &at.origin, &listeners, problems);
+        }
+    }
+}
+
+fn something(link: &Link, answer: &Origin, listeners: &[&Listener], problems: &Problems<'_>) {
+    // One of a fabric that is not known, or at an address that was refused, might well be told.
+    if listeners.iter().any(|it| it.fabric.known.is_none()) {
+        return;
+    }
+    let nobody_gets_there = |it: &&Listener| it.fabric.known == Some(Fabric::Memory);
+    if listeners.iter().all(|it| nobody_gets_there(it)) {
+        let what = "there is no front or service that who asks could be sent to";
+        let remedy = "add one in verbs or iwarp-sctp, or remove this";
+        return problems.add(answer, what, remedy);
+    }
+    let untold = listeners.iter().map(|it| {
+        let at = it.listen.as_ref()?;
+        let listen = at.value.parse().ok()?;
+        Some((&at.origin, why_untold(listen, subnet(link))?))
+    });
+    let Some(untold) = untold.collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let line = problems.line(answer);
+    for (origin, why) in untold {
+        let what = format!("cannot be told to who asks in the groups at line {line}: {why}");
+        problems.add(origin, what, "give an address and a port that others reach");
+    }
+}
+
+/// Why who asks on such a link is not told of a listener; `None`: it is.
+fn why_untold(listen: SocketAddr, subnet: Subnet) -> Option<&'static str> {
+    match listen.ip() {
+        _ if listen.port() == 0 => Some("its port is not known beforehand"),
+        ip if ip.is_unspecified() && subnet.is_of_the_system() => None,
+        ip if ip.is_unspecified() => Some("the link's own address is none of an interface"),
+        _ if is_reachable(listen) => None,
+        _ => Some("it means nothing elsewhere"),
+    }
+}

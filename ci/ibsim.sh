@@ -21,13 +21,6 @@ has_simulator() {
     [[ $(ldconfig -p) == *libibumad.so.3* ]] || skip "no libibumad.so.3 on this machine"
 }
 
-# built EXAMPLE: an example of control/umad, from the folder EXAMPLES or built here. It links to glibc, which the stand-in needs.
-built() {
-    [ -z "${EXAMPLES:-}" ] || { echo "$EXAMPLES/$1"; return; }
-    (cd "$ROOT" && cargo build --locked --release -p rpcrdma-umad --example "$1") >>"$ACCEPT_LOGS/build" 2>&1 || die "example $1 does not build"
-    echo "${CARGO_TARGET_DIR:-$ROOT/target}/release/examples/$1"
-}
-
 # at_node NODE COMMAND...: COMMAND as a program of that node. A program that is killed keeps its place in the simulator, which has ten.
 at_node() {
     (

@@ -3,7 +3,7 @@
 # ci/accept starts each script in a process group and an empty scratch directory of its own, with:
 #   ACCEPT_TMP    the scratch directory, removed afterwards       ACCEPT_LOGS   where this script's logs stay
 #   RPCRDMAD      the appliance to test                           RPCRDMA_PERF  the load generator to test
-#   ROOT          the top of the tree
+#   EXAMPLES      the folder of built examples                  ROOT          the top of the tree
 # A script says what it saw through `pass`, `fail` and `skip`, one line each, and exits 0 when it got to its
 # end: a script that dies, or says nothing, counts as failed whatever it said before.
 # shellcheck shell=bash
@@ -12,6 +12,12 @@ set -euo pipefail
 
 SCRIPT=$(basename "$0")
 ANSWER_SECONDS=${ANSWER_SECONDS:-20}
+
+# example NAME: where it is. Built with the binaries, and linked to glibc, which a stand-in that is preloaded needs.
+example() {
+    [ -x "$EXAMPLES/$1" ] || die "no $EXAMPLES/$1: cargo build --release --workspace --examples"
+    echo "$EXAMPLES/$1"
+}
 
 # --- verdicts ---------------------------------------------------------------------------------------------
 

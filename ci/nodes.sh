@@ -8,7 +8,7 @@ NODE=                                # the program
 
 # node_start NAME NODE: a node without links.
 node_start() {
-    NODE=${NODE:-$(built node)}
+    NODE=${NODE:-$(example node)}
     program "$1" "$2" "$NODE" "${NODE_TIMES[@]}"
 }
 

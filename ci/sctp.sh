@@ -56,10 +56,10 @@ END
 
 # relay_start: from now on UPSTREAM of a back is a relay before the front, which does nothing yet.
 relay_start() {
-    local folder=${CARGO_TARGET_DIR:-$ROOT/target}/release/examples
-    (cd "$ROOT" && cargo build --locked --release -p rpcrdma-sctp --example relay) >"$ACCEPT_LOGS/build" 2>&1 || die "the relay does not build"
+    local program
+    program=$(example relay)
     UPSTREAM=$HOST:$((PORT + 3))
-    coproc RELAY { exec "$folder/relay" "$UPSTREAM" "$HOST:$PORT" "${SEED:-1}" 2>"$ACCEPT_LOGS/relay"; }
+    coproc RELAY { exec "$program" "$UPSTREAM" "$HOST:$PORT" "${SEED:-1}" 2>"$ACCEPT_LOGS/relay"; }
 }
 
 relay_stop() {

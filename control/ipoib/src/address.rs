@@ -20,8 +20,8 @@
 //! the same `check_ms` (RFC 4862 sections 5.1 and 5.4.2). The first goes after a random wait, so that nodes that start
 //! together do not speak together.
 //!
-//! **What is a claim** is in [`claim`]. In use an address is not given up: who claims it then is answered, counted and told of,
-//! as a [`Conflict`](crate::trouble::Trouble::Conflict).
+//! **What is a claim** is in [`claim`]. Who claims an address in use is counted and told of, as a
+//! [`Conflict`](crate::trouble::Trouble::Conflict), and answered as [`Defence`] has it. It is used until its owner takes it away.
 //!
 //! **When it is taken** it is tried again after a pause that doubles up to a minute, as [`Conflicts`] has it. Not so the
 //! link-local address of IPv6, which is made of the port's GUID and so nobody else's unless something is badly wrong: then the
@@ -29,10 +29,12 @@
 
 mod claim;
 mod conflicts;
+mod defence;
 mod phase;
 
 pub use claim::claim;
 pub use conflicts::{Conflicts, MAX_CONFLICTS, RATE_LIMIT_INTERVAL_MS};
+pub use defence::{DEFEND_INTERVAL_MS, Defence, Dispute};
 pub use phase::{Event, Phase};
 
 use crate::packet::{Arp, HardwareAddress, Operation, Solicitation, solicited_node};
@@ -50,6 +52,9 @@ pub struct Address {
     probes: u8,
     /// When [`Address::pass`] has something to do.
     due: Option<Moment>,
+    defence: Defence,
+    /// When it was last defended.
+    defended: Moment,
 }
 
 /// What is to be done about an address.
@@ -59,6 +64,10 @@ pub enum Deed {
     Probe,
     /// Use it from now on, and announce it.
     Use,
+    /// Announce it: somebody else says that he has it.
+    Announce,
+    /// Tell whose it is that somebody insists on having it.
+    Contest,
 }
 
 impl Address {
@@ -70,6 +79,8 @@ impl Address {
             phase: Phase::Waiting,
             probes: 0,
             due: None,
+            defence: Defence::Calm,
+            defended: Moment(0),
         }
     }
 
@@ -139,7 +150,33 @@ impl Address {
         }
         self.step(Event::Silence);
         self.due = None;
+        self.defence = Defence::Calm;
         Some(Deed::Use)
+    }
+
+    /// Another host says that it has the address, which is in use (RFC 5227 section 2.4): what is to be done, if anything is.
+    pub fn disputed(&mut self, now: Moment) -> Option<Deed> {
+        let over = now.since(self.defended) >= DEFEND_INTERVAL_MS;
+        if self.defence != Defence::Calm && over {
+            self.dispute(Dispute::Lull);
+        }
+        let before = self.defence;
+        self.dispute(Dispute::Claim);
+        match (before, self.defence) {
+            (_, Defence::Defended) => {
+                self.defended = now;
+                Some(Deed::Announce)
+            }
+            (Defence::Defended, Defence::Contested) => Some(Deed::Contest),
+            (_, Defence::Calm | Defence::Contested) => None,
+        }
+    }
+
+    fn dispute(&mut self, event: Dispute) {
+        match self.defence.next(event) {
+            Ok(next) => self.defence = next,
+            Err(Illegal) => debug_assert!(false, "{:?} on {event:?}", self.defence),
+        }
     }
 
     /// Moves it; a step that is none is our own mistake, which a release survives.

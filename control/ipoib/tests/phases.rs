@@ -26,6 +26,11 @@ fn of_an_address() {
 }
 
 #[test]
+fn of_an_address_in_use() {
+    compare("defence.txt", &table(address::Defence::next));
+}
+
+#[test]
 fn of_a_group() {
     compare("group.txt", &table(group::Phase::next));
 }

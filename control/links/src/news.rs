@@ -11,7 +11,6 @@ use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::{AddressNews, LinkId, Output};
 use rpcrdma_ipoib::packet::link_local;
-use rpcrdma_ipoib::trouble::Trouble;
 use std::net::IpAddr;
 use std::time::Instant;
 use tracing::{debug, info, warn};
@@ -25,9 +24,6 @@ impl Links {
             }
             News::Node(Output::Address { link, ip, news }) => {
                 self.address_is(port, link, ip, news, now);
-            }
-            News::Node(Output::Trouble(Trouble::Conflict { link, ip, .. })) => {
-                self.conflict(port, link, ip, now);
             }
             News::Node(Output::Trouble(trouble)) => {
                 let whose = match words::link_of(&trouble) {
@@ -44,19 +40,6 @@ impl Links {
             News::Ended(why) => warn!("port {}: gone: {why}", self.port_name(port)),
             News::Back => info!("port {}: there again", self.port_name(port)),
             News::OtherGuid => self.other_guid(port, now),
-        }
-    }
-
-    /// Somebody else says that an address in use is its own.
-    fn conflict(&mut self, port: usize, id: LinkId, ip: IpAddr, now: Instant) {
-        match (self.place_of(port, id), ip) {
-            (Some((link, half)), IpAddr::V4(v4)) if self.links[link].dhcp.is_some() => {
-                self.claimed(link, half, v4, now);
-            }
-            _ => warn!(
-                "link {}: another node has {ip} as well",
-                self.name_of(port, id)
-            ),
         }
     }
 
@@ -82,6 +65,13 @@ impl Links {
                 info!("link {name}: address {ip}");
                 half_of.taken = false;
                 half_of.host.add(ip);
+            }
+            AddressNews::Contested { .. } if !is(Phase::Used) => {}
+            // Another one can be had of the server, and of nobody the one that was configured (RFC 5227 section 2.4).
+            AddressNews::Contested { .. } => {
+                if let (true, IpAddr::V4(ip)) = (by_lease, ip) {
+                    self.claimed(link, half, ip, now);
+                }
             }
             AddressNews::Taken { by } => match ip {
                 IpAddr::V4(ip) if by_lease => self.claimed(link, half, ip, now),

@@ -19,7 +19,7 @@ fn moments(ip: &str, timing: &Timing) -> (Vec<u64>, u64) {
         match address.pass(due, timing) {
             Some(Deed::Probe) => probes.push(due.0),
             Some(Deed::Use) => return (probes, due.0),
-            None => panic!("nothing at {due:?}"),
+            other => panic!("{other:?} at {due:?}"),
         }
     }
     panic!("never: {probes:?}");
@@ -57,6 +57,36 @@ fn rfc4862_5_4_5_only_a_link_local_address_is_not_tried_again() {
         address.fall();
         assert!(!address.disables_ip(), "until the link has been down");
     }
+}
+
+/// (b) and (c) of the section differ in what the owner does when the address is contested.
+#[test]
+fn rfc5227_2_4_it_is_announced_once_in_the_interval_and_contested_once() {
+    let timing = timing(1);
+    let mut address = Address::new("10.0.0.1".parse().expect("an address"));
+    let used = |address: &mut Address, from: Moment| {
+        address.ready(from);
+        assert_eq!(address.pass(from, &timing), Some(Deed::Probe));
+        assert_eq!(address.pass(from.after(900), &timing), Some(Deed::Use));
+    };
+    used(&mut address, Moment(0));
+    for (at, deed) in [
+        (1_000, Some(Deed::Announce)),
+        (1_000, Some(Deed::Contest)),
+        (1_001, None),
+        (10_999, None),
+        // ten seconds after the announcement, and not after the last claim
+        (11_000, Some(Deed::Announce)),
+        (20_999, Some(Deed::Contest)),
+        (50_000, Some(Deed::Announce)),
+    ] {
+        assert_eq!(address.disputed(Moment(at)), deed, "at {at} ms");
+        assert_eq!(address.phase(), Phase::Used);
+    }
+    address.fall();
+    used(&mut address, Moment(50_000));
+    let first = address.disputed(Moment(51_000));
+    assert_eq!(first, Some(Deed::Announce), "of the new station");
 }
 
 #[test]

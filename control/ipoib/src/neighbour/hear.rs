@@ -33,7 +33,6 @@ impl Neighbours {
     /// Who speaks is who it says it is, and not this station.
     fn check(
         &mut self,
-        now: Moment,
         ip: IpAddr,
         hardware: HardwareAddress,
         from: Option<Gid>,
@@ -45,7 +44,7 @@ impl Neighbours {
             return Err(Unheard::Own);
         }
         if ip == self.station.ip {
-            self.conflict(now, hardware);
+            self.conflict(hardware);
             return Err(Unheard::Conflict);
         }
         Ok(())
@@ -53,7 +52,7 @@ impl Neighbours {
 
     fn heard_arp(&mut self, now: Moment, arp: &Arp, from: Option<Gid>) -> Result<(), Unheard> {
         let (ip, hardware) = (IpAddr::from(arp.sender_ip), arp.sender);
-        self.check(now, ip, hardware, from)?;
+        self.check(ip, hardware, from)?;
         let ours = IpAddr::from(arp.target_ip) == self.station.ip;
         let answered = self.bounds.answers || arp.operation == Operation::Reply;
         match (arp.operation, ours && answered) {
@@ -84,7 +83,7 @@ impl Neighbours {
     ) -> Result<(), Unheard> {
         let ip = IpAddr::from(asked.source);
         if let Some(hardware) = asked.hardware {
-            self.check(now, ip, hardware, from)?;
+            self.check(ip, hardware, from)?;
         }
         let nobody = asked.source.is_unspecified();
         // A probe for this station's address that this station itself has sent comes back by the group.
@@ -131,7 +130,7 @@ impl Neighbours {
             .peek(ip)
             .and_then(|entry| entry.state.hardware());
         let hardware = said.hardware.or(known).ok_or(Unheard::NotAsked)?;
-        self.check(now, ip, hardware, from)?;
+        self.check(ip, hardware, from)?;
         let to_us = said.solicited && said.destination == own;
         let replaces = said.overrides || known.is_none_or(|known| known.is_same(&hardware));
         self.learn(

@@ -94,7 +94,7 @@ pub enum Output {
     },
     /// Ask the SA for a path; answered by [`Neighbours::routed`](super::Neighbours::routed) with the destination's GID.
     Path(PathTemplate),
-    /// Somebody else says that this station's address is its own: for the log.
+    /// Somebody else says that this station's address is its own. One for each time that it says so.
     Conflict {
         /// The address.
         ip: IpAddr,

@@ -11,7 +11,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
 
 impl Neighbours {
-    /// Says to everybody where this station is: to be called when it has come up, and when it has moved.
+    /// Says to everybody where this station is: to be called when it has come up, when it has moved, and when another one says
+    /// that it is there.
     pub fn announce(&mut self) {
         let output = match self.station.ip {
             IpAddr::V4(own) => Output::Everybody {
@@ -149,13 +150,10 @@ impl Neighbours {
     }
 
     /// Somebody else has this station's address.
-    pub(super) fn conflict(&mut self, now: Moment, hardware: HardwareAddress) {
+    pub(super) fn conflict(&mut self, hardware: HardwareAddress) {
         self.counts.unheard.add(Unheard::Conflict);
-        // Counted always, told no faster than answers go.
-        if self.answered.take(now) {
-            let ip = self.station.ip;
-            self.outputs.push_back(Output::Conflict { ip, hardware });
-        }
+        let ip = self.station.ip;
+        self.outputs.push_back(Output::Conflict { ip, hardware });
     }
 }
 

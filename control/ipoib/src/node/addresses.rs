@@ -10,7 +10,7 @@ use crate::link::{Link, QueuePair};
 use crate::neighbour::Station;
 use crate::packet::{HardwareAddress, Packet, link_local, solicited_node};
 use crate::time::Moment;
-use crate::trouble::{Ignored, Refusal};
+use crate::trouble::{Ignored, Refusal, Trouble};
 use std::net::IpAddr;
 
 /// News of an address of this node's.
@@ -24,6 +24,13 @@ pub enum AddressNews {
     /// has no IP until it has been down (RFC 4862 section 5.4.5).
     Taken {
         /// Who says so.
+        by: HardwareAddress,
+    },
+    /// It is in use, and somebody else insists on having it, though it was announced in answer (RFC 5227 section 2.4). Told at
+    /// most once in [`DEFEND_INTERVAL_MS`](crate::address::DEFEND_INTERVAL_MS), and it is used on: whose it is decides whether to
+    /// take it away.
+    Contested {
+        /// Who insists.
         by: HardwareAddress,
     },
 }
@@ -180,7 +187,7 @@ impl Node {
                 self.ask_everybody(now, id, group, frame);
             }
             (Some(Deed::Use), Some(station)) => self.use_address(now, id, station),
-            (None, _) | (_, None) => {}
+            (Some(Deed::Announce | Deed::Contest) | None, _) | (_, None) => {}
         }
         self.arm_address(id);
     }
@@ -232,6 +239,25 @@ impl Node {
         self.tell_address(id, ip, AddressNews::Taken { by });
         self.tell_state(id);
         self.arm_address(id);
+    }
+
+    /// Another host says that an address in use is its own: told as often as something is done about it.
+    pub(super) fn disputed(&mut self, now: Moment, id: LinkId, ip: IpAddr, by: HardwareAddress) {
+        let Some(link) = self.link_mut(id) else {
+            return;
+        };
+        let address = link.address.as_mut().filter(|it| it.ip() == ip);
+        match address.and_then(|address| address.disputed(now)) {
+            Some(Deed::Announce) => {
+                if let Some(neighbours) = &mut link.neighbours {
+                    neighbours.announce();
+                }
+            }
+            Some(Deed::Contest) => self.tell_address(id, ip, AddressNews::Contested { by }),
+            Some(Deed::Probe | Deed::Use) | None => return,
+        }
+        let (link, hardware) = (id, by);
+        self.tell(now, Trouble::Conflict { link, ip, hardware });
     }
 
     fn tell_address(&mut self, link: LinkId, ip: IpAddr, news: AddressNews) {

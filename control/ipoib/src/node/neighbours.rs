@@ -13,7 +13,7 @@ use crate::neighbour::{self, Bounds, Neighbours, Route, Station};
 use crate::packet::{Packet, Reject, Udp};
 use crate::sa::{Answer, Outcome, Request};
 use crate::time::Moment;
-use crate::trouble::{Drop, Failure, Ignored, Operation, Trouble};
+use crate::trouble::{Drop, Failure, Ignored, Operation};
 use std::net::IpAddr;
 
 impl Node {
@@ -171,8 +171,7 @@ impl Node {
                 }
                 neighbour::Output::Path(template) => self.ask_path(id, template),
                 neighbour::Output::Conflict { ip, hardware } => {
-                    let link = id;
-                    self.tell(now, Trouble::Conflict { link, ip, hardware });
+                    self.disputed(now, id, ip, hardware);
                 }
             }
         }

@@ -1,8 +1,10 @@
 //! A link with an address by DHCP, and a server on another link of the same subnet.
 
 use crate::bench::{Bench, STEP, file, has};
+use crate::stranger::Stranger;
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
 use rpcrdma_dhcp::phase::Phase;
+use rpcrdma_ipoib::address::DEFEND_INTERVAL_MS;
 use rpcrdma_ipoib::gid::Guid;
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_links::{Datagram, Links, MemorySubnet};
@@ -109,6 +111,15 @@ impl Leases {
         sent.expect("a group of the link");
     }
 
+    /// Turns for a while, throughout which something holds.
+    fn pass(&mut self, time: Duration, what: &str, holds: impl Fn(&Links) -> bool) {
+        let end = self.bench.now + time;
+        while self.bench.now < end {
+            self.turn();
+            assert!(holds(&self.bench.links), "{what}");
+        }
+    }
+
     /// Turns until something holds; gives up after two simulated minutes.
     fn until(&mut self, what: &str, holds: impl Fn(&Links) -> bool) {
         let end = self.bench.now + Duration::from_secs(120);
@@ -147,4 +158,44 @@ fn rfc5227_2_1_a_leased_address_is_used_again_after_another_gid() {
     });
     assert_eq!(phase(&leases.bench.links), Some(Phase::Bound));
     assert_eq!(leases.said.len(), said, "the server is not asked");
+}
+
+/// RFC 5227 section 2.4 (b): a forged frame now and then takes an address from nobody; who insists gets it.
+#[test]
+fn rfc5227_2_4_a_leased_address_is_defended_once_and_then_declined() {
+    let mut leases = Leases::given();
+    let mut stranger = Stranger::on(&mut leases.subnet, &leases.bench.links);
+    let said = leases.said.len();
+    let used = |links: &Links| has(links, CLIENT, FREE);
+    for _ in 0..5 {
+        stranger.claim(FREE);
+        let interval = Duration::from_millis(DEFEND_INTERVAL_MS);
+        leases.pass(interval, "it is kept", used);
+    }
+    assert_eq!(leases.said.len(), said);
+    for _ in 0..2 {
+        assert!(used(&leases.bench.links));
+        stranger.claim(FREE);
+        leases.turn();
+    }
+    leases.until("it is given up", |links| !used(links));
+    leases.until("it is asked for again, and used", used);
+    assert_eq!(leases.said[said..], [DECLINE, DISCOVER, REQUEST]);
+}
+
+/// (c) of the same section: an address that was configured is not given up.
+#[test]
+fn rfc5227_2_4_a_configured_address_is_kept() {
+    let mut leases = Leases::given();
+    let mut stranger = Stranger::on(&mut leases.subnet, &leases.bench.links);
+    for _ in 0..100 {
+        stranger.claim(HELD);
+        leases.turn();
+        assert!(has(&leases.bench.links, HOLDER, HELD));
+    }
+    let unheard = &leases.bench.links.status()[HOLDER].ips[0].neighbours_unheard;
+    assert!(
+        unheard.contains(&("Conflict".to_owned(), 100)),
+        "{unheard:?}"
+    );
 }

@@ -5,3 +5,4 @@ mod bench;
 mod leases;
 mod memory;
 mod routers;
+mod stranger;

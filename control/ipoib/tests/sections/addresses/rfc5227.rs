@@ -123,6 +123,38 @@ fn rfc5227_2_1_1_of_two_that_look_at_once_one_gets_it() {
     assert_eq!(phases, (1, 1));
 }
 
+/// RFC 5227 section 2.4: one announcement for the first claim, a word to whose address it is for the second, and no more.
+#[test]
+fn rfc5227_2_4_an_address_in_use_is_defended_once_in_ten_seconds() {
+    let mut bed = Bed::new();
+    let at = using(&mut bed, spec(SIX), ONE);
+    let announced = |bed: &Bed| {
+        let said = questions(&bed.seats[at]);
+        said.iter().filter(|it| **it == (ONE, ONE)).count()
+    };
+    bed.pass(DEFEND_INTERVAL_MS);
+    let before = announced(&bed);
+    let claim = arp(Operation::Reply, 90, ONE, TWO);
+    let contested = AddressNews::Contested { by: hardware(90) };
+    for interval in 1..=3 {
+        hears(&mut bed, at, hardware(90), &claim);
+        assert_eq!(announced(&bed), before + interval);
+        assert_eq!(bed.seats[at].address_news().len(), interval);
+        for _ in 0..1_000 {
+            hears(&mut bed, at, hardware(90), &claim);
+        }
+        assert_eq!(announced(&bed), before + interval);
+        let news = bed.seats[at].address_news();
+        assert_eq!((news.len(), news[interval]), (1 + interval, contested));
+        bed.pass(DEFEND_INTERVAL_MS);
+    }
+    assert_eq!(phase(&bed, at), Phase::Used, "it is kept");
+    assert_eq!(unheard(&bed, at, Unheard::Conflict), 3 * 1_001);
+    let conflict = |it: &Trouble| matches!(it, Trouble::Conflict { .. });
+    let told = bed.seats[at].troubles().into_iter().filter(conflict);
+    assert_eq!(told.count(), 6, "as often as something is done");
+}
+
 /// Each kind of claim, and what is none.
 #[test]
 fn rfc5227_2_1_1_what_of_arp_is_a_claim() {

@@ -1,6 +1,7 @@
 //! rpcbind version 4 as octets (RFC 1833 section 2.1): the calls that an appliance answers, and the one that it makes.
 
 use crate::universal;
+use rpcrdma_unicast::is_reachable;
 use rpcrdma_upper::xdr::{Cursor, padding};
 use rpcrdma_wire::Xid;
 use rpcrdma_wire::rpc::{CALL_BYTES, CallHeader, REPLY_BYTES, ReplyHeader, emit_call, emit_reply};
@@ -13,7 +14,7 @@ pub const VERSION: u32 = 4;
 /// The UDP port of rpcbind.
 pub const PORT: u16 = 111;
 /// Addresses of one list, told or believed.
-pub const ADDRESSES: usize = 16;
+pub const ADDRESSES: usize = 8;
 
 const NULL: u32 = 0;
 const GETADDR: u32 = 3;
@@ -194,8 +195,8 @@ pub fn reply_to(datagram: &[u8]) -> Option<Xid> {
     peek(datagram).and_then(|(xid, kind)| (kind == MessageType::Reply).then_some(xid))
 }
 
-/// The places over RDMA in a reply to RPCBPROC_GETADDRLIST: netids `rdma` and `rdma6` whose address is of that family, port not 0.
-/// Entries of other netids are stepped over; at most [`ADDRESSES`] are taken. `None` when the reply is of failure, or cannot
+/// The places over RDMA in a reply to RPCBPROC_GETADDRLIST: netids `rdma` and `rdma6` whose address is of that family, and one that
+/// [can be reached](is_reachable). Other entries are stepped over; at most [`ADDRESSES`] are taken. `None` when the reply is of failure, or cannot
 /// be read to its end.
 #[must_use]
 pub fn parse_address_list(datagram: &[u8]) -> Option<Vec<SocketAddr>> {
@@ -223,7 +224,7 @@ fn take_entry(results: &mut Cursor<'_>) -> Option<Option<SocketAddr>> {
     let _protocol = results.take_opaque(STRING_BYTES)?;
     Some(
         universal::parse(text).filter(|&address| {
-            address.port() != 0 && universal::netid(address).as_bytes() == netid
+            is_reachable(address) && universal::netid(address).as_bytes() == netid
         }),
     )
 }

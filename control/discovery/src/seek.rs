@@ -9,8 +9,15 @@
 //! that, whatever fails. Each has an xid of its own, out of the generator: an answer to any but the last two is not taken. Who has not
 //! answered for [`MISSED`] periods is forgotten; who failed is used again only when all others have failed later. The one in
 //! use stays in use as long as it is known and does not fail: connections of one client go to one appliance.
+//!
+//! Answers are anybody's who gets the query. So what cannot be a place is none, one answer and all of them together have their
+//! limits, and who lies in masses holds nobody else up: of [`KNOWN`] places one that failed, or is [`OVERDUE`], makes room for who
+//! answers now, and who is new has its turn before those that were tried.
+
+mod places;
 
 use crate::rpcbind;
+use places::Places;
 use rand::{Rng, RngExt};
 use rpcrdma_wire::Xid;
 use std::net::SocketAddr;
@@ -22,8 +29,12 @@ pub const QUICK: Duration = Duration::from_millis(250);
 pub const SLOW: Duration = Duration::from_secs(10);
 /// Periods without an answer after which somebody is forgotten.
 pub const MISSED: u32 = 3;
-/// Places known at once: more answers than that are counted and not taken.
+/// Periods without an answer after which a place makes room for another where there is none left.
+pub const OVERDUE: u32 = 2;
+/// Places known at once.
 pub const KNOWN: usize = 64;
+/// Places tried for one connection.
+pub const WAYS: usize = 4;
 
 /// What is sought, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +56,9 @@ rpcrdma_listed::listed! {
         NotMine,
         /// A failure, or a list that cannot be read.
         Broken,
-        /// No place over RDMA in it.
+        /// No place over RDMA in it that another host could be at.
         NoPlace,
-        /// As many are known as can be.
+        /// As many are known as can be, and none of them makes room.
         Full,
     }
 }
@@ -65,18 +76,10 @@ pub struct SeekCounts {
     pub unheard: [u64; Unheard::COUNT],
 }
 
-/// A place that was answered with.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    address: SocketAddr,
-    heard: Instant,
-    failed: Option<Instant>,
-}
-
 /// Seeks one program in one group.
 pub struct Seeker {
     wish: Wish,
-    places: Vec<Place>,
+    places: Places,
     /// Where connections go now.
     in_use: Option<SocketAddr>,
     /// Where they went last, in use or not.
@@ -96,7 +99,7 @@ impl Seeker {
     pub const fn new(wish: Wish) -> Self {
         Self {
             wish,
-            places: Vec::new(),
+            places: Places::new(),
             in_use: None,
             went: None,
             last: [None; 2],
@@ -129,9 +132,7 @@ impl Seeker {
         if self.due.is_some_and(|due| now < due) {
             return None;
         }
-        let old = self.wish.period * MISSED;
-        self.places
-            .retain(|place| now.saturating_duration_since(place.heard) < old);
+        self.places.forget(self.wish.period * MISSED, now);
         let wait = self.next_wait();
         // Within a quarter: appliances that started together do not ask together for ever.
         let jitter = random.random_range(0..=wait.as_micros() / 4);
@@ -185,24 +186,12 @@ impl Seeker {
         if told.is_empty() {
             return Err(Unheard::NoPlace);
         }
-        told.into_iter()
-            .try_for_each(|address| self.know(address, now))
-    }
-
-    fn know(&mut self, address: SocketAddr, now: Instant) -> Result<(), Unheard> {
-        if let Some(place) = self.places.iter_mut().find(|it| it.address == address) {
-            place.heard = now;
-            return Ok(());
+        let overdue = self.wish.period * OVERDUE;
+        let mut kept = false;
+        for address in told {
+            kept |= self.places.hear(address, self.in_use, overdue, now);
         }
-        if self.places.len() == KNOWN {
-            return Err(Unheard::Full);
-        }
-        self.places.push(Place {
-            address,
-            heard: now,
-            failed: None,
-        });
-        Ok(())
+        kept.then_some(()).ok_or(Unheard::Full)
     }
 
     /// The last query could not be sent: it does not count, and is tried again soon.
@@ -214,9 +203,7 @@ impl Seeker {
 
     /// A connection there could not be made, or is gone: another is used from now on, and the group asked again soon.
     pub fn failed(&mut self, address: SocketAddr, now: Instant) {
-        if let Some(place) = self.places.iter_mut().find(|it| it.address == address) {
-            place.failed = Some(now);
-        }
+        self.places.failed(address, now);
         if self.in_use == Some(address) {
             self.in_use = None;
             let soon = self.asked.map_or(now, |asked| now.max(asked + QUICK));
@@ -226,200 +213,28 @@ impl Seeker {
 
     /// Where the next connection goes; `None` while nobody is known.
     pub fn choose(&mut self) -> Option<SocketAddr> {
-        let known = |address| self.places.iter().any(|it| it.address == address);
-        if let Some(address) = self.in_use.filter(|&address| known(address)) {
+        if let Some(address) = self.in_use.filter(|&it| self.places.has(it)) {
             return Some(address);
         }
-        // `None` is before every instant: who never failed comes first, then who failed longest ago; among equals the
-        // first heard of.
-        let best = self.places.iter().min_by_key(|place| place.failed)?;
-        self.in_use = Some(best.address);
-        let before = self.went.replace(best.address);
-        self.counts.moved += u64::from(before.is_some_and(|before| before != best.address));
+        let best = self.places.in_turn().next()?;
+        self.in_use = Some(best);
+        let before = self.went.replace(best);
+        self.counts.moved += u64::from(before.is_some_and(|before| before != best));
         self.in_use
+    }
+
+    /// Where the next connection goes, and where it goes in turn if there is no way there: no more than [`WAYS`].
+    pub fn ways(&mut self) -> Vec<SocketAddr> {
+        let chosen = self.choose();
+        let others = self.places.in_turn().filter(|&it| Some(it) != chosen);
+        chosen.into_iter().chain(others).take(WAYS).collect()
     }
 
     /// All that are known.
     pub fn known(&self) -> impl Iterator<Item = SocketAddr> {
-        self.places.iter().map(|place| place.address)
+        self.places.all()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rand::SeedableRng;
-    use rand::rngs::StdRng;
-    use rpcrdma_wire::rpc::peek;
-
-    const WISH: Wish = Wish {
-        program: 100_003,
-        version: 3,
-        period: Duration::from_secs(4),
-    };
-
-    struct Bench {
-        seeker: Seeker,
-        random: StdRng,
-        now: Instant,
-    }
-
-    fn place(last: u8) -> SocketAddr {
-        SocketAddr::from(([10, 1, 0, last], 20049))
-    }
-
-    impl Bench {
-        fn new() -> Self {
-            Self {
-                seeker: Seeker::new(WISH),
-                random: StdRng::seed_from_u64(1),
-                now: Instant::now(),
-            }
-        }
-
-        fn query(&mut self) -> Xid {
-            let due = self.seeker.due().unwrap_or(self.now);
-            self.now = self.now.max(due);
-            let query = self.seeker.query(self.now, &mut self.random).unwrap();
-            peek(&query).unwrap().0
-        }
-
-        fn answers(&mut self, xid: Xid, places: &[SocketAddr]) -> Result<(), Unheard> {
-            let reply = rpcbind::emit_address_list(xid, places);
-            self.seeker.heard(&reply, true, self.now)
-        }
-
-        fn knowing(places: &[SocketAddr]) -> Self {
-            let mut bench = Self::new();
-            let xid = bench.query();
-            bench.answers(xid, places).unwrap();
-            bench
-        }
-    }
-
-    #[test]
-    fn asks_at_once_then_less_and_less_while_nobody_answers() {
-        let mut bench = Bench::new();
-        let mut before = bench.now;
-        bench.query();
-        assert_eq!(bench.now, before, "the first is due at once");
-        for wait_ms in [250, 500, 1000, 2000, 4000, 4000] {
-            before = bench.now;
-            bench.query();
-            let waited = (bench.now - before).as_millis();
-            assert!((wait_ms..=wait_ms * 5 / 4).contains(&waited), "{waited} ms");
-        }
-        assert_eq!(bench.seeker.choose(), None);
-    }
-
-    #[test]
-    fn a_query_that_was_not_sent_is_none() {
-        let mut bench = Bench::new();
-        for _ in 0..20 {
-            bench.query();
-            bench.seeker.unsent(bench.now);
-            assert_eq!(bench.seeker.due(), Some(bench.now + QUICK));
-        }
-        assert_eq!(bench.seeker.counts().asked, 0);
-    }
-
-    #[test]
-    fn two_queries_keep_their_distance_whatever_fails() {
-        let mut bench = Bench::knowing(&[place(1)]);
-        for _ in 0..5 {
-            let asked = bench.now;
-            bench.seeker.choose();
-            bench.seeker.failed(place(1), bench.now);
-            bench.query();
-            assert!(bench.now - asked >= QUICK);
-        }
-    }
-
-    #[test]
-    fn nothing_is_due_in_between() {
-        let mut bench = Bench::new();
-        bench.query();
-        assert_eq!(bench.seeker.query(bench.now, &mut bench.random), None);
-    }
-
-    #[test]
-    fn only_an_answer_to_the_last_query_counts() {
-        let mut bench = Bench::new();
-        let unasked = bench.answers(Xid(0), &[place(1)]);
-        assert_eq!(unasked, Err(Unheard::NotMine));
-        let old = bench.query();
-        let before = bench.query();
-        let new = bench.query();
-        assert_eq!(bench.answers(old, &[place(1)]), Err(Unheard::NotMine));
-        assert_eq!(bench.answers(before, &[]), Err(Unheard::NoPlace));
-        assert_eq!(bench.answers(new, &[]), Err(Unheard::NoPlace));
-        assert_eq!(bench.answers(new, &[place(1)]), Ok(()));
-        assert_eq!(bench.seeker.choose(), Some(place(1)));
-        let mut cut = rpcbind::emit_address_list(new, &[place(2)]);
-        cut.pop();
-        let broken = bench.seeker.heard(&cut, true, bench.now);
-        assert_eq!(broken, Err(Unheard::Broken));
-        let filtered = bench.seeker.heard(&cut, false, bench.now);
-        assert_eq!(filtered, Err(Unheard::NotAllowed));
-        assert_eq!(bench.seeker.counts().unheard, [1, 2, 1, 2, 0]);
-        assert_eq!(bench.seeker.counts().heard, 1);
-    }
-
-    #[test]
-    fn stays_with_the_one_in_use_until_it_fails() {
-        let mut bench = Bench::knowing(&[place(2), place(1)]);
-        assert_eq!(bench.seeker.choose(), Some(place(2)));
-        let xid = bench.query();
-        bench.answers(xid, &[place(1), place(2), place(3)]).unwrap();
-        assert_eq!(bench.seeker.choose(), Some(place(2)));
-        bench.seeker.failed(place(2), bench.now);
-        let soon = bench.seeker.due().unwrap() - bench.now;
-        assert!(soon <= QUICK, "asks again soon");
-        assert_eq!(bench.seeker.choose(), Some(place(1)));
-        assert_eq!(bench.seeker.counts().moved, 1);
-    }
-
-    #[test]
-    fn who_failed_comes_back_last() {
-        let mut bench = Bench::knowing(&[place(1), place(2)]);
-        for expected in [1, 2, 1, 2] {
-            assert_eq!(bench.seeker.choose(), Some(place(expected)));
-            bench.now += Duration::from_millis(1);
-            bench.seeker.failed(place(expected), bench.now);
-        }
-        assert_eq!(bench.seeker.counts().moved, 3);
-    }
-
-    #[test]
-    fn a_failure_of_one_not_in_use_changes_nothing_now() {
-        let mut bench = Bench::knowing(&[place(1), place(2)]);
-        bench.seeker.choose();
-        bench.seeker.failed(place(2), bench.now);
-        assert_eq!(bench.seeker.choose(), Some(place(1)));
-    }
-
-    #[test]
-    fn who_is_silent_for_three_periods_is_forgotten() {
-        let mut bench = Bench::knowing(&[place(1), place(2)]);
-        assert_eq!(bench.seeker.choose(), Some(place(1)));
-        for _ in 0..3 {
-            let xid = bench.query();
-            bench.answers(xid, &[place(2)]).unwrap();
-        }
-        bench.query();
-        assert_eq!(bench.seeker.known().collect::<Vec<_>>(), [place(2)]);
-        assert_eq!(bench.seeker.choose(), Some(place(2)));
-        assert_eq!(bench.seeker.counts().moved, 1);
-    }
-
-    #[test]
-    fn no_more_are_known_than_the_limit() {
-        let mut bench = Bench::new();
-        let xid = bench.query();
-        for host in 1..=u8::try_from(KNOWN).unwrap() {
-            bench.answers(xid, &[place(host)]).unwrap();
-        }
-        assert_eq!(bench.answers(xid, &[place(200)]), Err(Unheard::Full));
-        assert_eq!(bench.answers(xid, &[place(1)]), Ok(()), "known already");
-    }
-}
+mod tests;

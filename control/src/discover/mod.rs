@@ -178,12 +178,7 @@ impl Discovery {
     /// Where the next connection of a back goes, and where it goes if there is no way there; none while nobody has answered.
     pub(crate) fn ways(&mut self, back: usize) -> Vec<SocketAddr> {
         let sought = self.sought.iter_mut().find(|it| it.back == back);
-        let Some(Sought { seeker, .. }) = sought else {
-            return Vec::new();
-        };
-        let chosen = seeker.choose();
-        let others = seeker.known().filter(|&it| Some(it) != chosen);
-        chosen.into_iter().chain(others).collect()
+        sought.map(|it| it.seeker.ways()).unwrap_or_default()
     }
 
     /// A connection of a back there could not be made, or was lost.

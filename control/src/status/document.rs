@@ -37,6 +37,9 @@ pub struct Document {
     /// Its IPoIB links.
     #[serde(default)]
     pub links: Vec<Link>,
+    /// The backends that it looks after, since who asks a group is told of those alone that can be reached.
+    #[serde(default)]
+    pub backends: Vec<Backend>,
     /// Its lcores.
     pub lcores: Vec<Lcore>,
     /// The last headers it refused, oldest first; at most [`REFUSED_HEADERS`].
@@ -104,6 +107,28 @@ impl Device {
             node: device.node,
             state: DeviceState::of(device),
         }
+    }
+}
+
+/// A backend of a front.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backend {
+    /// The front.
+    pub front: String,
+    /// The backend's address, as configured.
+    pub address: String,
+    /// The last connection to it could be made.
+    pub reachable: bool,
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let can = if self.reachable { "can" } else { "cannot" };
+        write!(
+            f,
+            "front {}: backend {} {can} be reached",
+            self.front, self.address
+        )
     }
 }
 

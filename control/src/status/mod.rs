@@ -13,8 +13,8 @@ mod tests;
 
 pub use client::{ask, parse};
 pub use document::{
-    Clamp, Connection, Device, DeviceState, Document, Lcore, Link, LinkAddress, LinkFailure,
-    LinkGroup, LinkIp, LinkResource, Listener, Memory, REFUSED_HEADERS, RefusedHeader, Reloads,
-    Role, Sought, State,
+    Backend, Clamp, Connection, Device, DeviceState, Document, Lcore, Link, LinkAddress,
+    LinkFailure, LinkGroup, LinkIp, LinkResource, Listener, Memory, REFUSED_HEADERS, RefusedHeader,
+    Reloads, Role, Sought, State,
 };
 pub use server::{Occupied, StatusSocket};

@@ -4,6 +4,7 @@ use super::document::{
     Clamp, Connection, Device, DeviceState, Document, Lcore, Link, Listener, Role, State,
 };
 use crate::table::table;
+use std::collections::HashSet;
 use std::fmt;
 
 /// Counters of frames that were lost on their way in.
@@ -36,6 +37,9 @@ impl fmt::Display for Document {
         listeners(f, &self.listeners)?;
         for device in self.devices.iter().filter(|it| it.state != DeviceState::Up) {
             writeln!(f, "{device}")?;
+        }
+        for backend in self.backends.iter().filter(|it| !it.reachable) {
+            writeln!(f, "{backend}")?;
         }
         for clamp in &self.clamps {
             writeln!(f, "{clamp}")?;
@@ -98,26 +102,30 @@ fn links(f: &mut fmt::Formatter<'_>, links: &[Link]) -> fmt::Result {
         "found",
     ];
     let mut table = table(&headings);
+    let mut ports = HashSet::new();
     for link in links {
         let states = link
             .ips
             .iter()
             .map(|ip| format!("v{} {}", ip.version, ip.state));
-        let failures: u64 = link.failures.iter().map(|it| it.count).sum();
+        let dhcp = link.dhcp.iter().map(|phase| format!("DHCP {phase}"));
+        // What is counted for a whole port stands with the first of its links.
+        let first = link.port == "memory" || ports.insert(&link.port);
+        let of_port = |count: u64| first.then(|| count.to_string()).unwrap_or_default();
         let found = link.sought.iter().flat_map(|it| it.known.clone());
         table.add_row([
             link.name.clone(),
             link.port.clone(),
             format!("{:#06x}", link.p_key),
-            states.collect::<Vec<_>>().join(", "),
+            states.chain(dhcp).collect::<Vec<_>>().join(", "),
             link.groups
                 .iter()
                 .filter(|it| !it.joined.is_empty())
                 .count()
                 .to_string(),
-            failures.to_string(),
-            link.drops.values().sum::<u64>().to_string(),
-            link.ignored.values().sum::<u64>().to_string(),
+            of_port(link.failures.iter().map(|it| it.count).sum()),
+            of_port(link.drops.values().sum()),
+            of_port(link.ignored.values().sum()),
             link.addresses.join(", "),
             found.collect::<Vec<_>>().join(", "),
         ]);

@@ -63,6 +63,13 @@ fn document() -> Document {
             restart: vec!["runtime.lcores".into(), "metrics".into()],
         },
         links: vec![link()],
+        backends: [true, false]
+            .map(|reachable| Backend {
+                front: "nfs".into(),
+                address: format!("10.0.0.{}:2049", u8::from(reachable)),
+                reachable,
+            })
+            .into(),
         lcores: vec![lcore],
         refused: vec![RefusedHeader::new(
             1,
@@ -86,6 +93,7 @@ fn link() -> Link {
             ..LinkIp::default()
         }],
         addresses: vec!["10.6.0.5".into()],
+        dhcp: Some("bound".into()),
         resources: [
             ("memberships", 2, Some(1024)),
             ("attached_groups", 4, Some(5)),
@@ -111,7 +119,7 @@ fn links_are_shown_with_what_keeps_them_down() {
     let text = document().to_string();
     for expected in [
         "0x8006",
-        "v4 joining",
+        "v4 joining, DHCP bound",
         "10.6.0.9:20049",
         "link ib0, IPv4: the partition has no broadcast group",
         "link ib0: 4 of 5 attached groups are in use",
@@ -119,6 +127,11 @@ fn links_are_shown_with_what_keeps_them_down() {
         assert!(text.contains(expected), "{text}");
     }
     assert!(!text.contains("memberships are in use"), "{text}");
+    let away = "front nfs: backend 10.0.0.0:2049 cannot be reached";
+    assert!(
+        text.contains(away) && !text.contains("10.0.0.1:2049"),
+        "{text}"
+    );
 }
 
 #[test]

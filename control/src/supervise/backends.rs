@@ -4,6 +4,7 @@ use super::Supervisor;
 use super::seated::Owner;
 use crate::backend::{Connected, Failure, Ticket, Wanted};
 use crate::discover::BackendPlace;
+use crate::status::Backend;
 use rpcrdma_config::plan::{BackendAddress, SourcePort};
 use rpcrdma_fabric::connect::Fabric;
 use rpcrdma_lcore::{ConnectionNumber, SeatOrder};
@@ -11,7 +12,7 @@ use rpcrdma_upper::front::{BackendId, FrontNotice, FrontOrder};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Instant;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
 /// Addresses of 127.0.0.0/8, but for the first and the last.
 const LOOPBACKS: u32 = 0x00ff_fffe;
@@ -118,7 +119,7 @@ impl<F: Fabric> Supervisor<F> {
         })
     }
 
-    /// Looks for backends that were away.
+    /// Looks for backends whose time has come.
     pub(super) fn look_for_backends(&mut self, now: Instant) {
         while let Some(place) = self.health.look(now) {
             let wanted = self.wanted(place);
@@ -126,6 +127,22 @@ impl<F: Fabric> Supervisor<F> {
             if !begun {
                 self.health.heard(place, false, now);
             }
+        }
+        if self.surveyor.is_about_to_post() {
+            let all = self.health.all();
+            let backends = all.map(|(place, reachable)| self.backend(place, reachable));
+            self.surveyor.backends_are(backends.collect());
+        }
+    }
+
+    /// A backend for the document.
+    fn backend(&self, place: BackendPlace, reachable: bool) -> Backend {
+        let front = &self.plan.fronts[place.front];
+        let backend = &front.backends[usize::from(place.backend)];
+        Backend {
+            front: front.name.clone(),
+            address: backend.address.to_string(),
+            reachable,
         }
     }
 
@@ -158,13 +175,15 @@ impl<F: Fabric> Supervisor<F> {
         if !self.health.heard(place, failure.is_none(), now) {
             return;
         }
-        let name = &self.plan.fronts[place.front].name;
+        let Backend { front, address, .. } = self.backend(place, failure.is_none());
         match failure {
-            None => info!("front {name}: backend {} can be reached", place.backend),
-            Some(failure) => warn!(
-                "front {name}: backend {} cannot be reached, and is not told of any more: {failure}",
-                place.backend
-            ),
+            None => info!("front {front}: backend {address} can be reached"),
+            Some(failure) => {
+                let lost = "cannot be reached, and nobody is told of it";
+                self.complaints.say(format_args!(
+                    "front {front}: backend {address} {lost}: {failure}"
+                ));
+            }
         }
         if let Some(discovery) = &mut self.discovery {
             discovery.backend_is(place, failure.is_none());

@@ -3,12 +3,13 @@
 //!
 //! | state | a connection was made | none could be made | its time has come |
 //! |---|---|---|---|
-//! | there | there | away, [`SOON`] | |
-//! | away | there | away, [`SOON`] | looked for |
-//! | looked for | there | away, [`SOON`] | |
+//! | there | there | away | looked for, and there meanwhile |
+//! | away | there | away | looked for, and away meanwhile |
 //!
-//! Every backend is away at first, and looked for at once; later connections of fronts say as much as looking does. Nothing is
-//! looked for while it is there, nor where nobody is answered. What is found by looking is closed again.
+//! Every backend is away at first, and looked for at once; later connections of fronts say as much as looking does. What is there is
+//! looked for again after [`STILL`], what is away after [`SOON`], then twice that, and so on up to [`LATE`]. Why there is no
+//! connection does not matter, whether the server is gone or this appliance has no port left: a client that comes now would not be
+//! served. Nothing is looked for where nobody is answered. What is found by looking is closed again.
 
 use crate::discover::BackendPlace;
 use rpcrdma_config::Plan;
@@ -16,15 +17,20 @@ use rpcrdma_config::plan::BackendAddress;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A backend that is away is looked for again after so long.
+/// A backend that is there is looked for again after so long without a connection.
+const STILL: Duration = Duration::from_secs(30);
+/// One that is away is looked for again after so long, the first time.
 const SOON: Duration = Duration::from_secs(2);
+/// And after so long in the end.
+const LATE: Duration = Duration::from_secs(10);
 
-/// Where a backend is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    There,
-    Away { next: Instant },
-    LookedFor,
+/// A backend.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    there: bool,
+    /// When it is looked for; `None` while it is.
+    next: Option<Instant>,
+    pause: Duration,
 }
 
 /// All backends that somebody may ask for. The embedded server is always there, and none of them.
@@ -39,16 +45,20 @@ impl Health {
             for (front, it) in plan.fronts.iter().enumerate() {
                 let outside = (0..).zip(&it.backends);
                 let outside = outside.filter(|(_, it)| it.address != BackendAddress::Export);
-                all.extend(outside.map(|(id, _)| ((front, id), Standing::Away { next: now })));
+                let unseen = Standing {
+                    there: false,
+                    next: Some(now),
+                    pause: SOON,
+                };
+                all.extend(outside.map(|(id, _)| ((front, id), unseen)));
             }
         }
         Self(all)
     }
 
-    /// Those that are not there.
-    pub(super) fn away(&self) -> impl Iterator<Item = BackendPlace> {
-        let away = self.0.iter().filter(|(_, it)| **it != Standing::There);
-        away.map(|(&at, _)| place(at))
+    /// All of them, and whether each is there.
+    pub(super) fn all(&self) -> impl Iterator<Item = (BackendPlace, bool)> {
+        self.0.iter().map(|(&at, it)| (place(at), it.there))
     }
 
     /// A connection to a backend was made, or could not be. True when this is news.
@@ -56,29 +66,24 @@ impl Health {
         let Some(standing) = self.0.get_mut(&(at.front, at.backend)) else {
             return false;
         };
-        let next = match made {
-            true => Standing::There,
-            false => Standing::Away { next: now + SOON },
+        let (wait, pause) = match made {
+            true => (STILL, SOON),
+            false => (standing.pause, (standing.pause * 2).min(LATE)),
         };
-        let was = std::mem::replace(standing, next);
-        (was == Standing::There) != made
+        let next = Standing {
+            there: made,
+            next: Some(now + wait),
+            pause,
+        };
+        std::mem::replace(standing, next).there != made
     }
 
     /// One that is to be looked for now.
     pub(super) fn look(&mut self, now: Instant) -> Option<BackendPlace> {
-        let is_due = |it: &Standing| matches!(it, Standing::Away { next } if *next <= now);
+        let is_due = |it: &Standing| it.next.is_some_and(|next| next <= now);
         let (&at, standing) = self.0.iter_mut().find(|(_, it)| is_due(it))?;
-        *standing = Standing::LookedFor;
+        standing.next = None;
         Some(place(at))
-    }
-
-    /// When one is.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        let next = self.0.values().filter_map(|standing| match standing {
-            Standing::Away { next } => Some(*next),
-            Standing::There | Standing::LookedFor => None,
-        });
-        next.min()
     }
 }
 
@@ -100,7 +105,7 @@ mod tests {
         [[front]]
         name = "nfs"
         fabric = "iwarp-sctp"
-        listen = "0.0.0.0:20049"
+        listen = "10.1.0.1:20049"
         [[front.backend]]
         programs = [100003]
         address = "127.0.0.1:2049"
@@ -118,26 +123,48 @@ mod tests {
         Health::of(&plan, now)
     }
 
+    fn is_there(health: &Health) -> Vec<bool> {
+        health.all().map(|(_, there)| there).collect()
+    }
+
     #[test]
     fn what_is_away_is_looked_for_until_it_is_there() {
         let mut now = Instant::now();
         let mut health = health(FILE, now);
         let [nfs, others] = [0, 1].map(|backend| place((0, backend)));
-        assert_eq!(health.away().collect::<Vec<_>>(), [nfs, others]);
+        assert_eq!(is_there(&health), [false; 2]);
         assert_eq!(
             [health.look(now), health.look(now)],
             [Some(nfs), Some(others)]
         );
-        assert_eq!((health.look(now), health.deadline()), (None, None));
+        assert_eq!(health.look(now + STILL), None, "each once at a time");
         assert!(health.heard(nfs, true, now), "it is there");
-        assert!(!health.heard(others, false, now), "no news");
-        assert_eq!(health.away().collect::<Vec<_>>(), [others]);
-        assert_eq!(health.look(now), None, "not yet");
-        now = health.deadline().expect("looked for again");
-        assert_eq!(health.look(now), Some(others));
-        assert!(health.heard(nfs, false, now), "a front could not connect");
-        assert!(!health.heard(nfs, false, now));
-        assert_eq!(health.away().count(), 2);
+        for wait in [2, 4, 8, 10, 10].map(Duration::from_secs) {
+            assert!(!health.heard(others, false, now), "no news");
+            let just_before = now + wait - Duration::from_millis(1);
+            assert_ne!(health.look(just_before), Some(others));
+            now += wait;
+            assert_eq!(health.look(now), Some(others));
+        }
+        assert_eq!(is_there(&health), [true, false]);
+    }
+
+    #[test]
+    fn what_is_there_is_looked_for_now_and_then() {
+        let mut now = Instant::now();
+        let mut health = health(
+            &FILE.replace("programs = \"others\"", "programs = [100000]"),
+            now,
+        );
+        let nfs = place((0, 0));
+        while health.look(now).is_some() {}
+        assert!(health.heard(nfs, true, now));
+        now += STILL;
+        assert_eq!(health.look(now), Some(nfs));
+        assert!(is_there(&health)[0], "until it is known that it is not");
+        assert!(health.heard(nfs, false, now));
+        assert!(!health.heard(nfs, false, now), "said already");
+        assert!(!is_there(&health)[0]);
     }
 
     #[test]
@@ -145,7 +172,7 @@ mod tests {
         let now = Instant::now();
         let silent = FILE.replace("answer = [\"239.192.78.81\"]", "");
         let mut health = health(&silent, now);
-        assert_eq!((health.look(now), health.deadline()), (None, None));
+        assert_eq!(health.look(now), None);
         assert!(!health.heard(place((0, 0)), false, now));
     }
 }

@@ -1,11 +1,11 @@
 //! The links' counters and gauges, for metrics.
 
 use crate::metrics::{Family, Kind, Value};
-use crate::status::Link;
+use crate::status::{Backend, Link};
 use std::collections::BTreeMap;
 
 /// All of them; none where there is no link.
-pub(super) fn of(links: &[Link]) -> Vec<Family> {
+pub(super) fn of(links: &[Link], backends: &[Backend]) -> Vec<Family> {
     if links.is_empty() {
         return Vec::new();
     }
@@ -13,6 +13,7 @@ pub(super) fn of(links: &[Link]) -> Vec<Family> {
     ips.chain([of_dhcp(links)])
         .chain(of_ports(links))
         .chain(of_discovery(links))
+        .chain([of_backends(backends)])
         .collect()
 }
 
@@ -106,6 +107,18 @@ fn ports(links: &[Link]) -> BTreeMap<&str, &Link> {
     ports
 }
 
+fn of_backends(backends: &[Backend]) -> Family {
+    let help = "A backend that discovery tells of can be reached.";
+    let family = gauge("backend_reachable", help);
+    backends.iter().fold(family, |family, it| {
+        let labels = [
+            ("front", it.front.as_str()),
+            ("backend", it.address.as_str()),
+        ];
+        family.with(&labels, Value::Whole(it.reachable.into()))
+    })
+}
+
 fn of_discovery(links: &[Link]) -> [Family; 3] {
     let help = "Queries that came on a link, by what became of them.";
     let mut answers = counter("discovery_queries_total", help);
@@ -189,7 +202,7 @@ mod tests {
 
     #[test]
     fn without_links_there_is_nothing_to_tell() {
-        assert!(of(&[]).is_empty());
-        assert_eq!(of(&[link("a", "memory")]).len(), 13);
+        assert!(of(&[], &[]).is_empty());
+        assert_eq!(of(&[link("a", "memory")], &[]).len(), 14);
     }
 }

@@ -176,7 +176,8 @@ impl<F: Fabric> Supervisor<F> {
         let mut discovery = Discovery::start(&plan, now)?;
         let health = Health::of(&plan, now);
         if let Some(discovery) = &mut discovery {
-            health.away().for_each(|it| discovery.backend_is(it, false));
+            let all = health.all();
+            all.for_each(|(place, there)| discovery.backend_is(place, there));
         }
         let ground = Ground {
             devices,
@@ -294,7 +295,6 @@ impl<F: Fabric> Supervisor<F> {
         let now = Instant::now();
         let deadlines = [
             self.connector.deadline(),
-            self.health.deadline(),
             self.watchdog.deadline(),
             self.sessions.deadline(),
             self.resizing,

@@ -9,7 +9,7 @@ use super::seated::{Owner, Sessions};
 use crate::export::Export;
 use crate::metrics::{Family, Kind, Value};
 use crate::status::{
-    Clamp, Connection, Device, DeviceState, Document, Lcore, Link, Listener, Memory,
+    Backend, Clamp, Connection, Device, DeviceState, Document, Lcore, Link, Listener, Memory,
     REFUSED_HEADERS, RefusedHeader, Reloads, Role, State,
 };
 use rpcrdma_config::Plan;
@@ -42,6 +42,7 @@ pub(super) struct Surveyor {
     warnings: Vec<String>,
     reloads: Reloads,
     links: Vec<Link>,
+    backends: Vec<Backend>,
 }
 
 /// What is known of the fabric that a plan runs on.
@@ -76,6 +77,7 @@ impl Surveyor {
             warnings: ground.warnings,
             reloads: Reloads::default(),
             links: Vec::new(),
+            backends: Vec::new(),
         }
     }
 
@@ -118,6 +120,11 @@ impl Surveyor {
     /// The links, as they are to be posted.
     pub(super) fn links_are(&mut self, links: Vec<Link>) {
         self.links = links;
+    }
+
+    /// The backends that are looked after, as they are to be posted.
+    pub(super) fn backends_are(&mut self, backends: Vec<Backend>) {
+        self.backends = backends;
     }
 
     /// There is less that can be had of the devices in use now.
@@ -206,7 +213,7 @@ impl Surveyor {
             .tell(lcores.iter().flat_map(|lcore| &lcore.port_rejects));
         let mut families = families(&lcores, self.said.iter().flatten());
         families.push(reloads(&self.reloads));
-        families.extend(links_families::of(&self.links));
+        families.extend(links_families::of(&self.links, &self.backends));
         let document = Document {
             version: crate::version::VERSION.to_owned(),
             process: std::process::id(),
@@ -218,6 +225,7 @@ impl Surveyor {
             warnings: self.warnings.clone(),
             reloads: self.reloads.clone(),
             links: self.links.clone(),
+            backends: self.backends.clone(),
             lcores,
             refused,
         };

@@ -95,7 +95,11 @@ pub(crate) struct Server(TcpListener);
 
 impl Server {
     pub(crate) fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::at(([127, 0, 0, 1], 0).into())
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
         listener.set_nonblocking(true).expect("a socket");
         Self(listener)
     }

@@ -56,7 +56,7 @@ rpcrdma_listed::counters! {
         frames_crowded,
         /// Packets that were dropped because no way to their destination is known.
         packets_no_way,
-        /// Packets that were dropped because their neighbour did not answer in time.
+        /// Packets that were dropped because their neighbour did not answer in time, or too many waited.
         packets_unanswered,
         /// Requests that were sent for the address of a neighbour.
         neighbour_requests,

@@ -111,7 +111,10 @@ fn links(f: &mut fmt::Formatter<'_>, links: &[Link]) -> fmt::Result {
         let dhcp = link.dhcp.iter().map(|phase| format!("DHCP {phase}"));
         // What is counted for a whole port stands with the first of its links.
         let first = link.port == "memory" || ports.insert(&link.port);
-        let of_port = |count: u64| first.then(|| count.to_string()).unwrap_or_default();
+        let of_port = |count: u64| match first {
+            true => count.to_string(),
+            false => String::new(),
+        };
         let found = link.sought.iter().flat_map(|it| it.known.clone());
         table.add_row([
             link.name.clone(),

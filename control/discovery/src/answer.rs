@@ -47,6 +47,8 @@ pub struct AnswerCounts {
     pub unreachable: u64,
     /// Beyond the rate: silence.
     pub over_rate: u64,
+    /// This appliance is about to end, and takes no connections any more: silence.
+    pub closing: u64,
     /// From a source that is not allowed: silence.
     pub not_allowed: u64,
     /// No call that is answered, by [`Reject`].
@@ -57,6 +59,7 @@ pub struct AnswerCounts {
 pub struct Answerer {
     services: Vec<Service>,
     rate: Rate,
+    closing: bool,
     counts: AnswerCounts,
 }
 
@@ -67,6 +70,7 @@ impl Answerer {
         Self {
             services,
             rate: Rate::per_second(per_second),
+            closing: false,
             counts: AnswerCounts::default(),
         }
     }
@@ -82,6 +86,11 @@ impl Answerer {
         if let Some(service) = self.services.get_mut(service) {
             service.reachable = reachable;
         }
+    }
+
+    /// Answers nobody from now on.
+    pub const fn close(&mut self) {
+        self.closing = true;
     }
 
     /// The reply to a datagram, to be sent where it came from; `None`: silence. `allowed`: the source filter lets it
@@ -105,6 +114,10 @@ impl Answerer {
                 return None;
             }
         };
+        if self.closing {
+            self.counts.closing += 1;
+            return None;
+        }
         let Some(reply) = self.reply(&query, link) else {
             self.silent(&query);
             return None;
@@ -279,6 +292,16 @@ mod tests {
             (counts.answered, counts.over_rate, counts.not_allowed),
             (1, 1, 1)
         );
+    }
+
+    #[test]
+    fn who_is_about_to_end_is_silent() {
+        let mut answerer = answerer("[::]:20049", 0);
+        assert!(ask(&mut answerer, NFS).is_some());
+        answerer.close();
+        assert_eq!(ask(&mut answerer, NFS), None);
+        let counts = answerer.counts();
+        assert_eq!((counts.answered, counts.closing), (1, 1));
     }
 
     #[test]

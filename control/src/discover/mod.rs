@@ -211,8 +211,11 @@ impl Discovery {
         self.links.descriptors()
     }
 
-    /// Leaves every group. True when that is done, or has taken long enough.
+    /// Neither asks nor answers any more, and leaves every group. True when that is done, or has taken long enough.
     pub(crate) fn close(&mut self, now: Instant) -> bool {
+        for Answering { answerer, .. } in &mut self.answerers {
+            answerer.close();
+        }
         let by = *self.closing.get_or_insert(now + CLOSE_WITHIN);
         self.links.close(now);
         self.links.is_closed() || by <= now

@@ -69,6 +69,7 @@ fn answered(counts: &AnswerCounts) -> BTreeMap<String, u64> {
         ("not_served", counts.not_served),
         ("unreachable", counts.unreachable),
         ("over_rate", counts.over_rate),
+        ("closing", counts.closing),
         ("not_allowed", counts.not_allowed),
     ];
     all.extend(read.map(|(name, count)| (name.to_owned(), count)));

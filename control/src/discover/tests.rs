@@ -198,6 +198,25 @@ fn who_answers_no_more_is_forgotten() {
     assert!(bench.ways().is_empty());
 }
 
+/// Who would come now found no listener.
+#[test]
+fn nobody_is_answered_during_the_drain() {
+    let mut bench = Bench::of(FILE);
+    bench.pass(Duration::from_secs(5));
+    let answered = bench.report()[0].answers["answered"];
+    // It has come, and was not looked at when the drain begins.
+    let query = rpcrdma_discovery::rpcbind::emit_query(rpcrdma_wire::Xid(9), 100_003, 3);
+    let to = SocketAddr::new("239.192.78.81".parse().unwrap(), PORT);
+    let links = &mut bench.discovery.links;
+    let sent = links.send(1, FIRST_PORT, to, &query, bench.now);
+    sent.expect("sent");
+    links.turn(bench.now);
+    bench.discovery.close(bench.now);
+    bench.discovery.turn(bench.now);
+    let answers = &bench.report()[0].answers;
+    assert_eq!((answers["answered"], answers["closing"]), (answered, 1));
+}
+
 #[test]
 fn every_group_is_left_at_the_end() {
     let mut bench = Bench::of(FILE);

@@ -150,7 +150,7 @@ impl Node {
             subscriptions: [Subscription::new(66), Subscription::new(67)],
             census: census::Census::default(),
             send_only_full: None,
-            ledger: Ledger::new(limits.told),
+            ledger: Ledger::new(&limits),
             gauges: Gauges {
                 memberships: Gauge::new(Resource::Memberships, u32::try_from(limits.groups).ok()),
                 groups: Gauge::new(Resource::AttachedGroups, settings.device.groups),

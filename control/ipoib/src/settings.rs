@@ -89,6 +89,8 @@ pub struct Limits {
     pub reports: Pace,
     /// Failures told to the log; those beyond are counted.
     pub told: Pace,
+    /// Hosts that claim an address of this node's, told to the log likewise: they do not use up what failures have.
+    pub conflicts: Pace,
 }
 
 impl Default for Limits {
@@ -107,6 +109,10 @@ impl Default for Limits {
             told: Pace {
                 per_second: 5,
                 burst: 50,
+            },
+            conflicts: Pace {
+                per_second: 1,
+                burst: 10,
             },
         }
     }

@@ -4,12 +4,13 @@
 //! upon those that no foreground operation waits for: a router whose join of a new group fails drops that group's packets
 //! in silence. So every failure becomes a [`Trouble`] with the operation, the cause and the group, and one more in a
 //! counter of that operation and cause; nothing fails without. What a broken subnet can make happen often is told at a
-//! bounded rate and counted always.
+//! bounded rate and counted always. What any host can make happen has a rate of its own, so that none silences failures.
 
 use crate::gid::Gid;
 use crate::node::LinkId;
 use crate::packet::HardwareAddress;
-use crate::time::{Bucket, Moment, Pace};
+use crate::settings::Limits;
+use crate::time::{Bucket, Moment};
 use rpcrdma_listed::{Tally, listed};
 use std::net::IpAddr;
 
@@ -245,20 +246,22 @@ pub struct Ledger {
     refusals: Tally<Refusal>,
     drops: Tally<Drop>,
     ignored: Tally<Ignored>,
-    bucket: Bucket,
+    told: Bucket,
+    conflicts: Bucket,
     untold: u64,
 }
 
 impl Ledger {
     /// Nothing counted.
     #[must_use]
-    pub fn new(told: Pace) -> Self {
+    pub fn new(limits: &Limits) -> Self {
         Self {
             failures: vec![Tally::default(); Operation::ALL.len()],
             refusals: Tally::default(),
             drops: Tally::default(),
             ignored: Tally::default(),
-            bucket: Bucket::new(told),
+            told: Bucket::new(limits.told),
+            conflicts: Bucket::new(limits.conflicts),
             untold: 0,
         }
     }
@@ -280,7 +283,11 @@ impl Ledger {
 
     /// What of a trouble goes to the log now: it, and before it how many did not.
     pub fn tell(&mut self, now: Moment, trouble: Trouble) -> impl Iterator<Item = Trouble> + use<> {
-        let told = self.bucket.take(now);
+        let bucket = match trouble {
+            Trouble::Conflict { .. } => &mut self.conflicts,
+            _ => &mut self.told,
+        };
+        let told = bucket.take(now);
         let count = if told {
             std::mem::take(&mut self.untold)
         } else {

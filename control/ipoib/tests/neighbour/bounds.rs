@@ -8,6 +8,11 @@ use rpcrdma_ipoib::settings::Limits;
 use rpcrdma_ipoib::time::{Moment, Pace};
 use std::net::{IpAddr, Ipv4Addr};
 
+const NONE: Pace = Pace {
+    per_second: 0,
+    burst: 0,
+};
+
 const SMALL: Bounds = Bounds {
     neighbours: 8,
     answers: true,
@@ -26,14 +31,9 @@ const SMALL: Bounds = Bounds {
         outstanding: 0,
         groups: 0,
         routed: 0,
-        reports: Pace {
-            per_second: 0,
-            burst: 0,
-        },
-        told: Pace {
-            per_second: 0,
-            burst: 0,
-        },
+        reports: NONE,
+        told: NONE,
+        conflicts: NONE,
     },
     wait_ms: 2_500,
 };

@@ -17,8 +17,9 @@ use rpcrdma_ipoib::packet::{
     Advertisement, Arp, HardwareAddress, Operation, Packet, Solicitation, Udp, emit_udp,
     solicited_node,
 };
-use rpcrdma_ipoib::settings::{Creation, LinkSpec, Settings, Timing};
-use rpcrdma_ipoib::trouble::{Drop, Ignored, Refusal, Trouble};
+use rpcrdma_ipoib::settings::{Creation, Limits, LinkSpec, Settings, Timing};
+use rpcrdma_ipoib::time::Pace;
+use rpcrdma_ipoib::trouble::{Cause, Drop, Ignored, Refusal, Trouble};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

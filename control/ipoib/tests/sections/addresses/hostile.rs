@@ -93,3 +93,39 @@ fn accounted(bed: &Bed, at: usize) -> u64 {
         + ledger.ignored_things().of(Ignored::BrokenFrame)
         + counts.unheard.total()
 }
+
+/// Link section 11: a failed join is told, whoever claims whatever meanwhile.
+#[test]
+fn section_11_who_claims_addresses_does_not_silence_failures() {
+    let one = Pace {
+        per_second: 0,
+        burst: 1,
+    };
+    let limits = Limits {
+        told: one,
+        conflicts: one,
+        ..Limits::default()
+    };
+    let mut bed = Bed::new();
+    let at = bed.seat(Settings {
+        limits,
+        ..Settings::default()
+    });
+    bed.add_link(at, spec(SIX));
+    set(&mut bed, at, ONE);
+    bed.pass(CHECKED_MS);
+    let claim = arp(Operation::Reply, 90, ONE, TWO);
+    for _ in 0..10 {
+        hears(&mut bed, at, hardware(90), &claim);
+    }
+    let told = bed.seats[at].troubles();
+    assert!(matches!(told[..], [Trouble::Conflict { .. }]), "{told:?}");
+    bed.seats[at].device = Err(28);
+    bed.join(at, "239.0.0.1");
+    let told = bed.seats[at].troubles();
+    // the second conflict, for which there was no line
+    let [_, Trouble::Untold { count: 1 }, Trouble::Failed(failure)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(failure.cause, Cause::Device);
+}

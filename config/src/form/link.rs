@@ -4,6 +4,7 @@ use super::name;
 use crate::link::{DevicePort, Ipv4};
 use crate::reading::{Elements, Reading, Refusal};
 use ipnet::Ipv4Net;
+use rpcrdma_unicast::{NoHost, judge};
 use std::net::{IpAddr, Ipv4Addr};
 use toml::de::DeValue;
 
@@ -37,17 +38,18 @@ pub(crate) fn link_ipv4(text: &str) -> Result<Ipv4, Refusal> {
     let network: Ipv4Net = text
         .parse()
         .map_err(|_| refuse("is no IPv4 address with its bits"))?;
-    let address = network.addr();
-    let ends = network.prefix_len() < 31;
-    if address.is_multicast() || address.is_loopback() || address.is_unspecified() {
-        return Err(refuse("is no address that a host can have on a link"));
+    match judge(&network.into()) {
+        Ok(()) => Ok(Ipv4::Is(network)),
+        Err(why) => Err(refuse(no_host(why))),
     }
-    if ends && (address == network.network() || address == network.broadcast()) {
-        return Err(refuse(
-            "is the address of the network or of all hosts in it",
-        ));
+}
+
+/// What is wrong with an address on a link.
+pub(super) const fn no_host(why: NoHost) -> &'static str {
+    match why {
+        NoHost::Anywhere => "is no address that a host can have on a link",
+        NoHost::InThisNetwork => "is the address of the network or of all hosts in it",
     }
-    Ok(Ipv4::Is(network))
 }
 
 /// One group.
@@ -118,6 +120,9 @@ mod tests {
             "224.0.0.1/24",
             "127.0.0.1/8",
             "0.0.0.0/0",
+            "0.1.2.3/24",
+            "240.0.0.1/24",
+            "255.255.255.255/32",
             "10.1.0.5/33",
             "fe80::1/64",
         ] {

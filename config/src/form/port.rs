@@ -1,8 +1,10 @@
 //! Devices and addresses of ports.
 
+use super::no_host;
 use crate::port::PortDevice;
 use crate::reading::Refusal;
 use ipnet::IpNet;
+use rpcrdma_unicast::{is_of_a_host, judge};
 use std::net::IpAddr;
 
 /// Octets of the longest device, its arguments with it.
@@ -59,17 +61,10 @@ pub(crate) fn port_address(text: &str) -> Result<IpNet, Refusal> {
     let network: IpNet = text
         .parse()
         .map_err(|_| refuse("is no IP address with its bits"))?;
-    let address = network.addr();
-    if address.is_multicast() || address.is_loopback() || address.is_unspecified() {
-        return Err(refuse("is no address that a host can have on a link"));
+    match judge(&network) {
+        Ok(()) => Ok(network),
+        Err(why) => Err(refuse(no_host(why))),
     }
-    let named = address == network.network() || address == network.broadcast();
-    if address.is_ipv4() && network.prefix_len() < 31 && named {
-        return Err(refuse(
-            "is the address of the network or of all hosts in it",
-        ));
-    }
-    Ok(network)
 }
 
 /// One host's address.
@@ -78,7 +73,7 @@ pub(crate) fn gateway(text: &str) -> Result<IpAddr, Refusal> {
     let address: IpAddr = text
         .parse()
         .map_err(|_| Refusal::new("is no IP address", remedy))?;
-    if address.is_multicast() || address.is_loopback() || address.is_unspecified() {
+    if !is_of_a_host(address) {
         return Err(Refusal::new("is no host's address", remedy));
     }
     Ok(address)

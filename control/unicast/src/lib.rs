@@ -4,6 +4,7 @@
 //! What is promised: an address that means everybody, nobody or the asker itself passes nowhere. That a host has it is not known here.
 #![forbid(unsafe_code)]
 
+use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// One host can have it: it is not unspecified or of "this network" (RFC 1122 section 3.2.1.3), loopback, multicast, or in the
@@ -20,6 +21,31 @@ pub fn is_of_a_host(ip: IpAddr) -> bool {
 #[must_use]
 pub const fn is_v4_of_a_host(ip: Ipv4Addr) -> bool {
     !matches!(ip.octets()[0], 0 | 127 | 224..)
+}
+
+/// Why no host of a network has an address in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoHost {
+    /// No host anywhere has it: see [`is_of_a_host`].
+    Anywhere,
+    /// It is the network's own, or means all hosts in it (RFC 1122 section 3.2.1.3).
+    InThisNetwork,
+}
+
+/// Judges an address with the network it is in.
+///
+/// # Errors
+///
+/// [`NoHost`]. IPv4 networks of one host or two have neither an address of their own nor one of all (RFC 3021), nor has IPv6.
+pub fn judge(network: &IpNet) -> Result<(), NoHost> {
+    let address = network.addr();
+    let of_all = address == network.network() || address == network.broadcast();
+    let has_one = address.is_ipv4() && network.prefix_len() < 31;
+    match (is_of_a_host(address), has_one && of_all) {
+        (false, _) => Err(NoHost::Anywhere),
+        (true, true) => Err(NoHost::InThisNetwork),
+        (true, false) => Ok(()),
+    }
 }
 
 /// Another host that is told of this place can connect there: it is [of a host](is_of_a_host), with a port, and no link-local address of
@@ -65,6 +91,32 @@ mod tests {
         }
         for bad in NO_HOST {
             assert!(!is_of_a_host(ip(bad)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_in_a_network_is_neither_its_own_nor_everybodys() {
+        let judged = |text: &str| judge(&text.parse().unwrap());
+        for good in [
+            "10.1.0.5/24",
+            "10.1.0.0/31",
+            "10.1.0.1/31",
+            "10.1.0.0/32",
+            "10.1.0.255/16",
+            "2001:db8::/64",
+        ] {
+            assert_eq!(judged(good), Ok(()), "{good}");
+        }
+        for bad in ["10.1.0.0/24", "10.1.0.255/24", "10.1.255.255/16"] {
+            assert_eq!(judged(bad), Err(NoHost::InThisNetwork), "{bad}");
+        }
+        for bad in [
+            "255.255.255.255/32",
+            "0.1.2.3/24",
+            "240.0.0.1/24",
+            "::1/128",
+        ] {
+            assert_eq!(judged(bad), Err(NoHost::Anywhere), "{bad}");
         }
     }
 

@@ -24,7 +24,7 @@ fn something(link: &Link, answer: &Origin, listeners: &[&Listener], problems: &P
         return;
     }
     let nobody_gets_there = |it: &&Listener| it.fabric.known == Some(Fabric::Memory);
-    if listeners.iter().all(|it| nobody_gets_there(it)) {
+    if listeners.iter().all(nobody_gets_there) {
         let what = "there is no front or service that who asks could be sent to";
         let remedy = "add one in verbs or iwarp-sctp, or remove this";
         return problems.add(answer, what, remedy);

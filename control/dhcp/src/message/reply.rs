@@ -2,6 +2,7 @@
 
 use super::{ClientIdentifier, FIXED_BYTES, INFINIBAND, MAGIC, MOST_BYTES, option};
 use ipnet::Ipv4Net;
+use rpcrdma_unicast::{is_v4_of_a_host, judge};
 use smoltcp::wire::{ArpHardware, DhcpOpCode, DhcpOption, DhcpPacket};
 use std::net::Ipv4Addr;
 
@@ -98,25 +99,19 @@ pub fn parse(octets: &[u8], client: &ClientIdentifier) -> Result<Reply, Reject> 
 }
 
 fn given(packet: &DhcpPacket<&[u8]>, options: &Options<'_>) -> Option<Given> {
-    let address = Some(packet.your_ip()).filter(|&it| is_of_a_host(it))?;
     let length = options.address(option::MASK).map_or(Some(32), prefix)?;
+    let address = Ipv4Net::new(packet.your_ip(), length).ok()?;
+    judge(&address.into()).ok()?;
     Some(Given {
-        address: Ipv4Net::new(address, length).ok()?,
+        address,
         seconds: options.word(option::LEASE_TIME).filter(|&it| it > 0)?,
         t1: options.word(option::T1),
         t2: options.word(option::T2),
         router: options
             .first_address(option::ROUTER)
-            .filter(|&it| is_of_a_host(it)),
+            .filter(|&it| is_v4_of_a_host(it)),
         mtu: options.half(option::MTU).filter(|&it| it >= 68),
     })
-}
-
-fn is_of_a_host(address: Ipv4Addr) -> bool {
-    !(address.is_unspecified()
-        || address.is_broadcast()
-        || address.is_multicast()
-        || address.is_loopback())
 }
 
 /// The length of a mask without gaps.

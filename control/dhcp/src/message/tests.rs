@@ -172,6 +172,10 @@ fn what_does_not_count_is_told_apart() {
         (changed(16, &[0; 4]), Reject::Contents),
         (changed(16, &[224, 0, 0, 1]), Reject::Contents),
         (changed(16, &[255; 4]), Reject::Contents),
+        (changed(16, &[0, 1, 2, 3]), Reject::Contents),
+        (changed(16, &[240, 0, 0, 1]), Reject::Contents),
+        (changed(16, &[10, 1, 0, 0]), Reject::Contents),
+        (changed(16, &[10, 1, 0, 255]), Reject::Contents),
     ] {
         assert_eq!(parse(&octets, &me()), Err(expected));
     }

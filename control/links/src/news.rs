@@ -52,21 +52,26 @@ impl Links {
         };
         let known = driver.node().link_status(id).and_then(|link| link.address);
         let is = |phase| known == Some((ip, phase));
+        let still = match news {
+            AddressNews::Unused => true,
+            AddressNews::Used | AddressNews::Contested { .. } => is(Phase::Used),
+            AddressNews::Taken { .. } => is(Phase::Taken),
+        };
+        if !still {
+            // By now another one is looked for, or this one anew.
+            return;
+        }
         let place = &mut self.links[link];
         let (name, by_lease) = (&place.plan.name, place.dhcp.is_some() && ip.is_ipv4());
         let half_of = &mut place.halves[half];
         match news {
             AddressNews::Unused => half_of.host.clear(),
-            // By now another one is looked for, or this one anew.
-            AddressNews::Used if !is(Phase::Used) => {}
-            AddressNews::Taken { .. } if !is(Phase::Taken) => {}
             AddressNews::Used if by_lease => self.found_free(link, half, now),
             AddressNews::Used => {
                 info!("link {name}: address {ip}");
                 half_of.taken = false;
                 half_of.host.add(ip);
             }
-            AddressNews::Contested { .. } if !is(Phase::Used) => {}
             // Another one can be had of the server, and of nobody the one that was configured (RFC 5227 section 2.4).
             AddressNews::Contested { .. } => {
                 if let (true, IpAddr::V4(ip)) = (by_lease, ip) {
@@ -212,3 +217,6 @@ impl Links {
         device.map_or_else(|| "memory".to_owned(), ToString::to_string)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Addresses on the subnet of this process: whoever has one already keeps it, and the others know.
 
-use crate::bench::{Bench, file, has};
+use crate::bench::{Bench, addressed, has};
 use rpcrdma_ipoib::gid::Guid;
 use rpcrdma_ipoib::packet::link_local;
 use rpcrdma_ipoib::pkey::PKey;
@@ -13,7 +13,7 @@ const HELD: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 
 #[test]
 fn rfc5227_2_1_1_an_address_that_another_link_has_is_not_used_and_said() {
-    let mut bench = Bench::of(&file(&["10.1.0.1/24", "10.1.0.1/24"]));
+    let mut bench = Bench::of(&addressed(&["10.1.0.1/24", "10.1.0.1/24"]));
     bench.until("one has it, the other says why not", |links| {
         let status = links.status();
         let says = |at: usize| {
@@ -29,8 +29,9 @@ fn rfc5227_2_1_1_an_address_that_another_link_has_is_not_used_and_said() {
 #[test]
 fn rfc4391_8_with_another_guid_a_port_has_another_link_local_address() {
     let mut subnet = MemorySubnet::new(vec![PKey::DEFAULT]);
-    let text = file(&["10.1.0.1/24"]).replace("ipv6 = false\n", "");
-    let mut bench = Bench::start_in(&mut subnet, &text);
+    let mut plans = addressed(&["10.1.0.1/24"]);
+    plans[A].ipv6 = true;
+    let mut bench = Bench::start_in(&mut subnet, &plans);
     let both = |links: &Links| has(links, A, HELD) && links.addresses(A).count() == 2;
     bench.until("both IPs have an address", |links| both(links));
     let old: Vec<IpAddr> = bench.links.addresses(A).collect();

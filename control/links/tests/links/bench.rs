@@ -1,6 +1,6 @@
 //! Links and a clock that jumps.
 
-use rpcrdma_config::link::Link;
+use rpcrdma_config::link::{Ipv4, Link};
 use rpcrdma_config::{Machine, parse};
 use rpcrdma_links::{Links, MemorySubnet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 /// How far the clock jumps between two turns.
 pub(crate) const STEP: Duration = Duration::from_millis(10);
 
+/// The links of a file.
 pub(crate) fn plans(text: &str) -> Vec<Link> {
     let machine = Machine {
         cores: vec![0],
@@ -20,16 +21,25 @@ pub(crate) fn plans(text: &str) -> Vec<Link> {
         .links
 }
 
-/// Links on one partition, each with a line that says its address; the first is its administrator.
-pub(crate) fn file(addresses: &[&str]) -> String {
+/// Links on one partition, the first of which is its administrator, with IPv4 addresses or `dhcp`. A file would be refused where
+/// two have the same address, or where DHCP is asked for on a subnet on which nobody else is: here the test is.
+pub(crate) fn addressed(addresses: &[&str]) -> Vec<Link> {
     let mut text = String::from("[[service]]\nname = 's'\nlisten = 's'\n");
-    for (number, address) in addresses.iter().enumerate() {
+    for number in 0..addresses.len() {
         let administrator = number == 0;
         text += &format!(
-            "[[link]]\nname = 'l{number}'\nadministrator = {administrator}\nipv6 = false\nipv4 = '{address}'\n"
+            "[[link]]\nname = 'l{number}'\nadministrator = {administrator}\nipv6 = false\nipv4 = '10.9.0.{}/24'\n",
+            number + 1
         );
     }
-    text
+    let mut links = plans(&text);
+    for (link, address) in links.iter_mut().zip(addresses) {
+        link.ipv4 = match *address {
+            "dhcp" => Ipv4::Dhcp,
+            address => Ipv4::Is(address.parse().expect("an address and its prefix")),
+        };
+    }
+    links
 }
 
 /// A link uses an address.
@@ -44,19 +54,19 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn of(plans: &[Link]) -> Self {
         let now = Instant::now();
         Self {
-            links: Links::start(&plans(text), now).unwrap(),
+            links: Links::start(plans, now).unwrap(),
             now,
         }
     }
 
     /// In a subnet that others may be in, too.
-    pub(crate) fn start_in(subnet: &mut MemorySubnet, text: &str) -> Self {
+    pub(crate) fn start_in(subnet: &mut MemorySubnet, plans: &[Link]) -> Self {
         let now = Instant::now();
         Self {
-            links: Links::start_in(subnet, &plans(text), now).unwrap(),
+            links: Links::start_in(subnet, plans, now).unwrap(),
             now,
         }
     }

@@ -1,6 +1,6 @@
 //! A link with an address by DHCP, and a server on another link of the same subnet.
 
-use crate::bench::{Bench, STEP, file, has};
+use crate::bench::{Bench, STEP, addressed, has};
 use crate::stranger::Stranger;
 use rpcrdma_dhcp::message::{CLIENT_PORT, SERVER_PORT};
 use rpcrdma_dhcp::phase::Phase;
@@ -8,6 +8,7 @@ use rpcrdma_ipoib::address::DEFEND_INTERVAL_MS;
 use rpcrdma_ipoib::gid::Guid;
 use rpcrdma_ipoib::pkey::PKey;
 use rpcrdma_links::{Datagram, Links, MemorySubnet};
+use rpcrdma_umad::{Facts, PortState};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -57,8 +58,8 @@ struct Leases {
 impl Leases {
     fn of(given: Ipv4Addr) -> Self {
         let mut subnet = MemorySubnet::new(vec![PKey::DEFAULT]);
-        let text = file(&["10.1.0.1/24", "10.1.0.2/24", "dhcp"]);
-        let mut bench = Bench::start_in(&mut subnet, &text);
+        let plans = addressed(&["10.1.0.1/24", "10.1.0.2/24", "dhcp"]);
+        let mut bench = Bench::start_in(&mut subnet, &plans);
         bench.until("holder and server have theirs", |links| {
             has(links, HOLDER, HELD) && links.addresses(SERVER).next().is_some()
         });
@@ -158,6 +159,24 @@ fn rfc5227_2_1_a_leased_address_is_used_again_after_another_gid() {
     });
     assert_eq!(phase(&leases.bench.links), Some(Phase::Bound));
     assert_eq!(leases.said.len(), said, "the server is not asked");
+}
+
+/// RFC 2131 section 3.2: a link that was down asks for its address again, and does not use it until it has it.
+#[test]
+fn rfc2131_3_2_a_link_that_was_down_asks_for_its_address_again() {
+    let mut leases = Leases::given();
+    let said = leases.said.len();
+    let state = |state| move |facts: &mut Facts| facts.state = state;
+    leases.subnet.change(CLIENT, state(PortState::Down));
+    leases.until("the client is down", |links| {
+        phase(links) == Some(Phase::Down)
+    });
+    assert!(!has(&leases.bench.links, CLIENT, FREE));
+    leases.subnet.change(CLIENT, state(PortState::Active));
+    leases.until("the client asks", |links| phase(links) != Some(Phase::Down));
+    assert_eq!(phase(&leases.bench.links), Some(Phase::Rebooting));
+    leases.until("it has its address", |links| has(links, CLIENT, FREE));
+    assert_eq!(leases.said[said..], [REQUEST]);
 }
 
 /// RFC 5227 section 2.4 (b): a forged frame now and then takes an address from nobody; who insists gets it.

@@ -1,6 +1,7 @@
 //! Links on the subnet of this process: up, joined, and datagrams exchanged.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, plans};
+use rpcrdma_config::link::Ipv4;
 use rpcrdma_links::{Datagram, Unsent};
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,7 +23,7 @@ const B: usize = 1;
 
 impl Bench {
     fn up() -> Self {
-        let mut bench = Self::of(TWO);
+        let mut bench = Self::of(&plans(TWO));
         bench.until("both links are up, with addresses", |links| {
             let has_all = |at| links.addresses(at).count() == 2;
             links.status().iter().all(|link| link.is_up()) && [A, B].into_iter().all(has_all)
@@ -106,7 +107,9 @@ fn what_cannot_be_sent_is_refused() {
 
 #[test]
 fn section_7_without_an_administrator_a_link_stays_down_and_says_why() {
-    let mut bench = Bench::of(&TWO.replace("administrator = true", ""));
+    let mut plans = plans(TWO);
+    plans[A].administrator = None;
+    let mut bench = Bench::of(&plans);
     bench.until("the reason is told", |links| {
         let status = links.status();
         status[A]
@@ -125,7 +128,9 @@ fn everything_is_left_at_the_end() {
 
 #[test]
 fn what_a_dhcp_client_does_is_counted() {
-    let mut bench = Bench::of(&TWO.replace("ipv4 = \"10.1.0.2/24\"", "ipv4 = \"dhcp\""));
+    let mut plans = plans(TWO);
+    plans[B].ipv4 = Ipv4::Dhcp;
+    let mut bench = Bench::of(&plans);
     bench.until("it has asked", |links| {
         let dhcp = links.status()[B].dhcp.clone();
         dhcp.is_some_and(|client| client.counts.iter().any(|(name, _)| name == "Sent"))

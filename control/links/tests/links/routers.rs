@@ -54,7 +54,7 @@ fn joined(links: &Links, link: usize) -> Option<String> {
 #[test]
 fn section_9_a_group_that_appears_takes_its_datagrams_back_from_the_routers() {
     let mut subnet = MemorySubnet::new(vec![PKey::DEFAULT]);
-    let mut first = Bench::start_in(&mut subnet, ROUTER_AND_SENDER);
+    let mut first = Bench::start_in(&mut subnet, &plans(ROUTER_AND_SENDER));
     first.until("the router's groups are there", |links| {
         links.status().iter().all(|link| link.is_up()) && links.addresses(SENDER).count() == 2
     });

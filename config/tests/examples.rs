@@ -167,6 +167,9 @@ const BARE: &str = r#"
     directory = "/srv/rpcrdmad"
     [[link]]
     name = "ib0"
+    [[link]]
+    name = "ib1"
+    administrator = true
     [dpdk]
 "#;
 

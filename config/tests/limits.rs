@@ -38,7 +38,10 @@ fn groups(count: usize) -> String {
         quoted.join(",")
     };
     let (first, second) = (list(0..count / 2), list(count / 2..count));
-    format!("[[link]]\nname = 'a'\ngroups = [{first}]\n[[link]]\nname = 'b'\nanswer = [{second}]\n")
+    let creates = "administrator = true";
+    format!(
+        "[[link]]\nname = 'a'\n{creates}\ngroups = [{first}]\n[[link]]\nname = 'b'\nanswer = [{second}]\n"
+    )
 }
 
 #[test]

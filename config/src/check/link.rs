@@ -2,6 +2,7 @@
 
 mod discovery;
 mod limits;
+mod partitions;
 mod told;
 
 use super::collisions;
@@ -16,7 +17,7 @@ const FULL: u32 = 0x8000;
 
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
     names(&file.links, problems);
-    partitions(&file.links, problems);
+    partitions::check(&file.links, problems);
     datagrams(&file.links, problems);
     limits::check(&file.links, problems);
     for link in &file.links {
@@ -24,6 +25,7 @@ pub(super) fn check(file: &File, problems: &Problems<'_>) {
         ethernet(link, problems);
         p_key(link, problems);
         administrator(link, problems);
+        dhcp(link, problems);
         families(link, problems);
         discovery::answered(link, problems);
     }
@@ -43,28 +45,6 @@ fn names(links: &[Link], problems: &Problems<'_>) {
         |later, earlier, ()| {
             let what = format!("the name is taken at line {}", problems.line(earlier));
             problems.add(later, what, "choose another");
-        },
-    );
-}
-
-/// One partition of one port, one link.
-fn partitions(links: &[Link], problems: &Problems<'_>) {
-    let places = links
-        .iter()
-        .filter(|link| subnet(link) == Subnet::Infiniband)
-        .filter_map(|link| {
-            let device = link.device.as_ref()?;
-            let p_key = link.p_key.as_ref().map_or(0xFFFF, |at| at.value);
-            Some((&device.origin, (&device.value, p_key & !FULL)))
-        })
-        .collect();
-    collisions(
-        places,
-        |a, b| (a == b).then_some(()),
-        |later, earlier, ()| {
-            let line = problems.line(earlier);
-            let what = format!("the link at line {line} is of this port and partition");
-            problems.add(later, what, "give one of them another p_key or device");
         },
     );
 }
@@ -174,6 +154,15 @@ fn administrator(link: &Link, problems: &Problems<'_>) {
     }
 }
 
+/// A subnet of this process has nobody on it but the links of this file.
+fn dhcp(link: &Link, problems: &Problems<'_>) {
+    let asked = |at: &&At<Ipv4>| at.value == Ipv4::Dhcp && is_in_memory(link);
+    if let Some(at) = link.ipv4.as_ref().filter(asked) {
+        let what = "has no server on a subnet of this process, where nobody else is";
+        problems.add(&at.origin, what, "give an address such as \"10.1.0.5/24\"");
+    }
+}
+
 /// No link without IP, no group of an IP that the link has not.
 fn families(link: &Link, problems: &Problems<'_>) {
     let (v4, v6) = (has_ipv4(link), has_ipv6(link));
@@ -218,6 +207,11 @@ fn has_ipv6(link: &Link) -> bool {
 /// It sends and receives. Elsewhere than on InfiniBand it always does.
 fn has_datagrams(link: &Link) -> bool {
     subnet(link) != Subnet::Infiniband || link.datagrams.as_ref().is_none_or(|at| at.value)
+}
+
+/// It is on the subnet of this process, said or not. Where what was said is no subnet it is on none.
+fn is_in_memory(link: &Link) -> bool {
+    subnet(link) == Subnet::Memory && !link.subnet_refused
 }
 
 fn subnet(link: &Link) -> Subnet {

@@ -15,15 +15,21 @@ pub(crate) struct Link {
     pub(crate) origin: Origin,
     pub(crate) name: Maybe<String>,
     pub(crate) subnet: Maybe<Subnet>,
+    /// Something was written there that is no subnet.
+    pub(crate) subnet_refused: bool,
     pub(crate) device: Maybe<DevicePort>,
     /// Something was written there that is no device.
     pub(crate) device_refused: bool,
     pub(crate) p_key: Maybe<u32>,
+    /// Something was written there that is no partition.
+    pub(crate) p_key_refused: bool,
     pub(crate) ipv4: Maybe<Ipv4>,
     /// Something was written there that is no address.
     pub(crate) ipv4_refused: bool,
     pub(crate) ipv6: Maybe<bool>,
     pub(crate) administrator: Maybe<bool>,
+    /// Something was written there that says neither.
+    pub(crate) administrator_refused: bool,
     pub(crate) mtu: Maybe<u32>,
     pub(crate) q_key: Maybe<u32>,
     pub(crate) router: Maybe<bool>,
@@ -43,20 +49,25 @@ impl Link {
     pub(super) fn read(table: &Section<'_>) -> Link {
         table.require(&[&key::LINK_NAME]);
         let subnet = table.word(&key::SUBNET);
+        let p_key = table.integer(&key::P_KEY);
+        let administrator = table.flag(&key::ADMINISTRATOR);
         let ipv4 = table.text(&key::IPV4, form::link_ipv4);
         let device = table.text(&key::DEVICE, form::device_port);
         let answer = table.value(&key::ANSWER, "a list", form::groups);
         Link {
             origin: table.origin.clone(),
             name: table.text(&key::LINK_NAME, form::name),
+            subnet_refused: subnet.is_none() && table.has(&key::SUBNET),
             subnet,
             device_refused: device.is_none() && table.has(&key::DEVICE),
             device,
-            p_key: table.integer(&key::P_KEY),
+            p_key_refused: p_key.is_none() && table.has(&key::P_KEY),
+            p_key,
             ipv4_refused: ipv4.is_none() && table.has(&key::IPV4),
             ipv4,
             ipv6: table.flag(&key::IPV6),
-            administrator: table.flag(&key::ADMINISTRATOR),
+            administrator_refused: administrator.is_none() && table.has(&key::ADMINISTRATOR),
+            administrator,
             mtu: table.integer(&key::LINK_MTU),
             q_key: table.integer(&key::Q_KEY),
             router: table.flag(&key::ROUTER),

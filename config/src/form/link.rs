@@ -11,6 +11,14 @@ use toml::de::DeValue;
 /// `device` or `device/port`.
 pub(crate) fn device_port(text: &str) -> Result<DevicePort, Refusal> {
     let (device, port) = text.split_once('/').unwrap_or((text, "1"));
+    let remedy = "write \"device\" or \"device/port\", as `ibstat -l` lists them";
+    if port.contains('/') {
+        return Err(Refusal::new("has more than one slash", remedy));
+    }
+    // Devices are folders of the system, where these mean others.
+    if matches!(device, "." | "..") {
+        return Err(Refusal::new("is no name of a device", remedy));
+    }
     let device = name(device)?;
     let digits = port.bytes().all(|digit| digit.is_ascii_digit());
     let port = port.parse().ok().filter(|&port: &u8| digits && port > 0);
@@ -100,6 +108,10 @@ mod tests {
             "mlx5_0/+1",
             "mlx5_0/256",
             "a b",
+            ".",
+            "../1",
+            "../x/1",
+            "mlx5_0/1/1",
         ] {
             assert!(read(bad).is_err(), "{bad}");
         }

@@ -11,6 +11,7 @@
 //! as elsewhere; after SECONDS of it the link is closed. Says in lines what happens: `bound ADDRESS`, `phase NAME`, `server N` for a
 //! message handed on, `closed`.
 
+use rpcrdma_config::link::Ipv4 as Address;
 use rpcrdma_config::{Machine, parse};
 use rpcrdma_links::{Datagram, Links};
 use std::io::ErrorKind;
@@ -46,7 +47,7 @@ struct Bridge {
 impl Bridge {
     fn new(server: Ipv4Addr) -> Self {
         let file = format!(
-            "[[link]]\nname = 'client'\nipv4 = 'dhcp'\nipv6 = false\n\
+            "[[link]]\nname = 'client'\nipv4 = '10.255.0.1/32'\nipv6 = false\n\
              [[link]]\nname = 'bridge'\nipv4 = '{server}/24'\nadministrator = true\nipv6 = false\n\
              [[service]]\nname = 's'\nlisten = 's'\n"
         );
@@ -54,7 +55,9 @@ impl Bridge {
             cores: vec![0],
             status_socket: PathBuf::from("/run/s"),
         };
-        let plan = parse("", &file, &machine).expect("a plan");
+        let mut plan = parse("", &file, &machine).expect("a plan");
+        // In a file this is refused: on a subnet of this process nobody else is. This bridge makes it otherwise.
+        plan.links[CLIENT].ipv4 = Address::Dhcp;
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 68)).expect("UDP port 68");
         socket.set_broadcast(true).expect("may broadcast");
         socket.set_nonblocking(true).expect("may be polled");

@@ -279,7 +279,8 @@ mod tests {
             cores: vec![0],
             status_socket: "/run/s".into(),
         };
-        let file = "[[link]]\nname = 'a'\n[[service]]\nname = 's'\nlisten = 's'\n";
+        let file =
+            "[[link]]\nname = 'a'\nadministrator = true\n[[service]]\nname = 's'\nlisten = 's'\n";
         let plan = parse("", file, &machine).expect("a plan");
         let links = Links::start(&plan.links, Instant::now()).expect("links");
         let [Ground::Node(driver)] = &links.ports[..] else {

@@ -6,6 +6,7 @@ use crate::error::Problems;
 use crate::file::{Back, Discover, Link, Road};
 use crate::plan::Fabric;
 use crate::section::At;
+use std::net::IpAddr;
 
 /// Why groups of a link without datagrams are of no use here.
 const SILENT: &str = "the link neither sends nor receives: it has datagrams = false";
@@ -26,6 +27,8 @@ pub(super) fn answered(link: &Link, problems: &Problems<'_>) {
         }
     } else {
         somebody(link.answer_allow.as_ref(), problems);
+        let groups = answer.map_or(&[][..], |at| &at.value);
+        of_its_version(link.answer_allow.as_ref(), groups, problems);
     }
 }
 
@@ -44,6 +47,8 @@ pub(super) fn asked(back: &Back, links: &[Link], problems: &Problems<'_>) {
     }
     asked_on(discover, links, problems);
     somebody(discover.allow.as_ref(), problems);
+    let group = discover.group.as_ref().map(|at| at.value);
+    of_its_version(discover.allow.as_ref(), group.as_slice(), problems);
     if let Some(link) = link_of(discover, links) {
         can_ask(discover, link, problems);
     }
@@ -54,6 +59,25 @@ fn somebody(allow: Option<&At<Networks>>, problems: &Problems<'_>) {
     if let Some(at) = allow.filter(|at| at.value.0.is_empty()) {
         let remedy = "name addresses, or remove it to let everybody in";
         problems.add(&at.origin, "keeps everybody out", remedy);
+    }
+}
+
+/// Who sends in a group has an address of its version: a list without any lets in none of them. Told of the first such group.
+fn of_its_version(allow: Option<&At<Networks>>, groups: &[IpAddr], problems: &Problems<'_>) {
+    let Some(at) = allow.filter(|at| !at.value.0.is_empty()) else {
+        return;
+    };
+    let blocks = &at.value.0;
+    let kept_out = |group: &&IpAddr| {
+        !blocks
+            .iter()
+            .any(|it| it.addr().is_ipv4() == group.is_ipv4())
+    };
+    if let Some(group) = groups.iter().find(kept_out) {
+        let version = if group.is_ipv4() { "IPv4" } else { "IPv6" };
+        let what = format!("has no {version} in it, and keeps out everybody in {group}");
+        let remedy = format!("add addresses of {version}, or take another group");
+        problems.add(&at.origin, what, remedy);
     }
 }
 

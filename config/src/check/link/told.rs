@@ -12,7 +12,7 @@ pub(super) fn check(file: &File, problems: &Problems<'_>) {
     let listeners: Vec<&Listener> = file.listeners().collect();
     for link in &file.links {
         let answer = link.answer.as_ref().filter(|at| !at.value.is_empty());
-        if let Some(at) = answer {
+        if let Some(at) = answer.filter(|_| !link.subnet_refused) {
             something(link, &at.origin, &listeners, problems);
         }
     }

@@ -33,7 +33,7 @@ fn each_example_makes_a_plan() {
         assert!(plan.budget.shared_bytes().is_some(), "{name}");
         seen += 1;
     }
-    assert_eq!(seen, 14);
+    assert_eq!(seen, 15);
 }
 
 #[test]

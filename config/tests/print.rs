@@ -46,6 +46,7 @@ fn each_plan_prints_as_recorded() {
         "resizable",
         "ipoib-front",
         "ipoib-back",
+        "discovery",
     ] {
         let example = home.join("examples").join(name).with_extension("toml");
         let plan = load(&example, &machine).unwrap_or_else(|error| panic!("{error}"));

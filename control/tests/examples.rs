@@ -106,6 +106,7 @@ fn no_example_is_left_out() {
     let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
     names.sort();
     let run_below = [
+        "discovery.toml",
         "embedded.toml",
         "every-key.toml",
         "ipoib-back.toml",
@@ -290,6 +291,14 @@ fn in_memory(name: &str, mut link: Link) -> Link {
     link
 }
 
+/// Who answers the back of an appliance.
+fn found(appliance: &Appliance) -> String {
+    appliance.until("somebody answers", |state| {
+        let sought = state.0.links.iter().find_map(|link| link.sought.first())?;
+        sought.known.first().cloned()
+    })
+}
+
 /// The back asks the group of the other example, and goes where the front there says it is.
 #[test]
 fn ipoib_back_finds_ipoib_front() {
@@ -307,15 +316,27 @@ fn ipoib_back_finds_ipoib_front() {
     plan.fronts = front.fronts;
     plan.reckon();
     let appliance = Appliance::of(plan);
-    let found = appliance.until("somebody answers", |state| {
-        let sought = state.0.links.iter().find_map(|link| link.sought.first())?;
-        sought.known.first().cloned()
-    });
-    assert_eq!(found, "10.5.0.5:20049");
+    assert_eq!(found(&appliance), "10.5.0.5:20049");
     // The front is told of once its backend was seen to be there.
     drop(server.accept());
     let mut client = Stream::to(appliance.back());
     let _backend = is_passed_on(&mut client, &server, NFS);
+    assert_eq!(versions(&appliance), [Some(2); 2]);
+    client.close();
+    appliance.end();
+}
+
+/// The back finds the front of its own file, by the links there.
+#[test]
+fn discovery() {
+    let directory = tempfile::tempdir().expect("a scratch directory");
+    let mut plan = plan("discovery.toml", &Server::new(), directory.path());
+    plan.fronts[0].allow = Peers::local();
+    let appliance = Appliance::of(plan);
+    assert_eq!(found(&appliance), "192.0.2.5:9899");
+    let mut client = Stream::to(appliance.back());
+    is_answered(&mut client, &[(NFS, 3), (MOUNT, 3)]);
+    is_mounted(&mut client);
     assert_eq!(versions(&appliance), [Some(2); 2]);
     client.close();
     appliance.end();

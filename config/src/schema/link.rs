@@ -134,8 +134,8 @@ pub(crate) static DATAGRAMS: Key = flag(
     "datagrams",
     true,
     "With `infiniband`: send and receive, by queue pairs of the device. `false`: groups are joined, and no more: to try out a subnet \
-     manager that has no device which verbs know, such as a simulated one. A subnet manager's restart is then noticed after \
-     `verify_s` alone. The same for all links of a device.",
+     manager that has no device which verbs know, such as a simulated one. Where they know it they tell of a subnet manager's restart \
+     all the same; else it is noticed after `verify_s`. The same for all links of a device.",
 );
 pub(crate) static VERIFY: Key = integer(
     "verify_s",

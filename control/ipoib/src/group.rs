@@ -136,7 +136,7 @@ pub struct Group {
     pub dirty: bool,
     /// A join was granted, and nothing has disproved it since: doubt does not stop who sends and receives.
     pub proven: bool,
-    /// What is being left was held for certain: a refusal is news.
+    /// What is being left was held for certain, and kept the group alive: a refusal is news.
     pub certain: bool,
     /// A leave was sent since all kinds of membership were made sure.
     pub left: bool,

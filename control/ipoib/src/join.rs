@@ -65,6 +65,12 @@ impl JoinState {
         self.0 == 0
     }
 
+    /// The group does not end before it is left.
+    #[must_use]
+    pub const fn keeps_alive(self) -> bool {
+        self.0 & (Self::FULL.0 | Self::SEND_ONLY_FULL.0) != 0
+    }
+
     /// Packets of the group come to the port.
     #[must_use]
     pub const fn receives(self) -> bool {

@@ -7,6 +7,7 @@ use rpcrdma_dhcp::message::ClientIdentifier;
 use rpcrdma_ipoib::gid::Guid;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::LinkId;
+use rpcrdma_ipoib::trouble::Refusal;
 use std::net::IpAddr;
 use std::time::Instant;
 use tracing::{info, warn};
@@ -29,10 +30,10 @@ pub(crate) struct IpOf {
     pub(crate) id: LinkId,
     pub(crate) host: Host,
     pub(crate) up: bool,
-    /// Why it is not.
+    /// Why it is not: on Ethernet. On InfiniBand the node knows.
     pub(crate) error: Option<&'static str>,
-    /// The reason that the log has already.
-    pub(crate) said: Option<&'static str>,
+    /// Why the last attempt to bring it up failed, and whether the log has that already.
+    pub(crate) failed: Option<(Refusal, bool)>,
     /// The log has that its address is somebody else's.
     pub(crate) taken: bool,
 }
@@ -45,9 +46,20 @@ impl IpOf {
             host: Host::default(),
             up: false,
             error: None,
-            said: None,
+            failed: None,
             taken: false,
         }
+    }
+
+    /// An attempt to bring it up has failed, for a reason that the log is to have: each once, however often it is met, until
+    /// it is up. Of links that start together one may look for the broadcast group before another has created it, so that
+    /// reason is said when it is met twice.
+    pub(crate) fn is_to_be_said(&mut self, why: Refusal) -> bool {
+        let before = self.failed.filter(|(before, _)| *before == why);
+        let said = before.is_some_and(|(_, said)| said);
+        let now = before.is_some() || why != Refusal::NoBroadcastGroup;
+        self.failed = Some((why, said || now));
+        now && !said
     }
 }
 

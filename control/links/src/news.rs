@@ -11,6 +11,7 @@ use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::{AddressNews, LinkId, Output};
 use rpcrdma_ipoib::packet::link_local;
+use rpcrdma_ipoib::trouble::{Failure, Refusal, Trouble};
 use std::net::IpAddr;
 use std::time::Instant;
 use tracing::{debug, info, warn};
@@ -19,12 +20,16 @@ impl Links {
     pub(crate) fn take_news(&mut self, port: usize, news: News, now: Instant) {
         match news {
             News::Node(Output::Link { link, state, error }) => {
-                let error = error.map(words::refusal);
                 self.link_is(port, link, state, error, now);
             }
             News::Node(Output::Address { link, ip, news }) => {
                 self.address_is(port, link, ip, news, now);
             }
+            // The link that is down for it says so.
+            News::Node(Output::Trouble(Trouble::Failed(Failure {
+                refusal: Some(Refusal::NoBroadcastGroup),
+                ..
+            }))) => {}
             News::Node(Output::Trouble(trouble)) => {
                 let whose = match words::link_of(&trouble) {
                     Some(id) => format!("link {}", self.name_of(port, id)),
@@ -95,7 +100,7 @@ impl Links {
         port: usize,
         id: LinkId,
         state: LinkState,
-        error: Option<&'static str>,
+        error: Option<Refusal>,
         now: Instant,
     ) {
         let Some((link, half)) = self.place_of(port, id) else {
@@ -104,23 +109,21 @@ impl Links {
         let up = matches!(state, LinkState::Up | LinkState::Degraded);
         let place = &mut self.links[link];
         let name = &place.plan.name;
-        let family = place.halves[half].family;
-        // Of a link that is up the reason is what troubled it last. A reason is said once, however often it is met.
-        let why = error.filter(|_| !up);
-        let ip = words::ip(family);
-        match why {
-            Some(why) if place.halves[half].said != Some(why) => {
-                warn!("link {name}: {ip} is {}: {why}", words::state(state));
-                place.halves[half].said = Some(why);
+        let half_of = &mut place.halves[half];
+        let (ip, is) = (words::ip(half_of.family), words::state(state));
+        // What troubled a link that is up, or on its way, is over.
+        match error.filter(|_| state == LinkState::Down) {
+            None if up => info!("link {name}: {ip} is {is}"),
+            None => debug!("link {name}: {ip} is {is}"),
+            Some(why) if half_of.is_to_be_said(why) => {
+                warn!("link {name}: {ip} is {is}: {}", words::refusal(why));
             }
-            None if up => {
-                info!("link {name}: {ip} is {}", words::state(state));
-                place.halves[half].said = None;
-            }
-            _ => debug!("link {name}: {ip} is {}", words::state(state)),
+            Some(why) => debug!("link {name}: {ip} is {is}: {}", words::refusal(why)),
         }
-        let was = std::mem::replace(&mut place.halves[half].up, up);
-        place.halves[half].error = error;
+        if up {
+            half_of.failed = None;
+        }
+        let was = std::mem::replace(&mut half_of.up, up);
         if up && !was {
             self.came_up(link, half, now);
         } else if was && !up {

@@ -262,7 +262,7 @@ impl Node {
     fn left(&mut self, now: Moment, key: Key, outcome: &Outcome) {
         let over = match outcome {
             Outcome::Answered(Answer::Left(_)) => true,
-            // what is not held need not be left
+            // what is not held need not be left: so it is of a group that ended with its last full member
             Outcome::Refused(Status::RequestInvalid | Status::NoRecords) => {
                 if self.groups.get(&key).is_some_and(|group| group.certain) {
                     let (cause, code) = cause(outcome);

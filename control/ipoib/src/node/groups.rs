@@ -295,7 +295,7 @@ impl Node {
         };
         self.change(now, key, |group| {
             group.left = true;
-            group.certain = group.held.has(state);
+            group.certain = group.held.has(state) && state.keeps_alive();
             group.held = group.held.without(state);
             group.doubt = group.doubt.with(state);
             group.proven &= !group.held.is_none();

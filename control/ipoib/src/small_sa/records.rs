@@ -22,9 +22,7 @@ pub struct GroupRecord {
 impl GroupRecord {
     /// Somebody keeps it alive.
     pub(super) fn has_full_member(&self) -> bool {
-        let full = JoinState::FULL.with(JoinState::SEND_ONLY_FULL);
-        let keeps = |state: &JoinState| !state.both(full).is_none();
-        self.members.values().any(keeps)
+        self.members.values().any(|state| state.keeps_alive())
     }
 
     /// The record of one membership, or of the group alone.

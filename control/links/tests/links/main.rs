@@ -3,6 +3,8 @@
 mod addresses;
 mod bench;
 mod leases;
+mod log;
 mod memory;
 mod routers;
 mod stranger;
+mod words;

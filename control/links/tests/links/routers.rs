@@ -21,6 +21,7 @@ const ROUTER_AND_SENDER: &str = r#"
 const LISTENER: &str = r#"
     [[link]]
     name = "listener"
+    administrator = true
     ipv4 = "10.1.0.3/24"
     groups = ["239.9.9.9"]
     [[service]]

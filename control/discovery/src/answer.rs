@@ -2,6 +2,7 @@
 
 use crate::rate::Rate;
 use crate::rpcbind::{self, Asked, Query, Reject, Wanted};
+use rpcrdma_listed::Tally;
 use rpcrdma_unicast::is_reachable;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -37,7 +38,7 @@ impl Programs {
 }
 
 /// What came of the datagrams that were asked of this appliance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerCounts {
     /// Answered.
     pub answered: u64,
@@ -51,8 +52,8 @@ pub struct AnswerCounts {
     pub closing: u64,
     /// From a source that is not allowed: silence.
     pub not_allowed: u64,
-    /// No call that is answered, by [`Reject`].
-    pub rejected: [u64; Reject::COUNT],
+    /// No call that is answered.
+    pub rejected: Tally<Reject>,
 }
 
 /// Answers for the services of one link.
@@ -110,7 +111,7 @@ impl Answerer {
         let query = match Query::parse(datagram) {
             Ok(query) => query,
             Err(reject) => {
-                self.counts.rejected[reject.index()] += 1;
+                self.counts.rejected.add(reject);
                 return None;
             }
         };
@@ -312,7 +313,7 @@ mod tests {
                 .answer(b"?", true, &link(), Instant::now())
                 .is_none()
         );
-        assert_eq!(answerer.counts().rejected[Reject::NotACall.index()], 1);
+        assert_eq!(answerer.counts().rejected.of(Reject::NotACall), 1);
     }
 
     #[test]

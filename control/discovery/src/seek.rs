@@ -19,6 +19,7 @@ mod places;
 use crate::rpcbind;
 use places::Places;
 use rand::{Rng, RngExt};
+use rpcrdma_listed::Tally;
 use rpcrdma_wire::Xid;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -64,7 +65,7 @@ rpcrdma_listed::listed! {
 }
 
 /// What was asked and heard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeekCounts {
     /// Queries.
     pub asked: u64,
@@ -72,8 +73,8 @@ pub struct SeekCounts {
     pub heard: u64,
     /// Times that another place came into use because one failed or was not heard of any more.
     pub moved: u64,
-    /// Datagrams not taken, by [`Unheard`].
-    pub unheard: [u64; Unheard::COUNT],
+    /// Datagrams not taken.
+    pub unheard: Tally<Unheard>,
 }
 
 /// Seeks one program in one group.
@@ -96,7 +97,7 @@ pub struct Seeker {
 impl Seeker {
     /// Begins with a query that is due at once.
     #[must_use]
-    pub const fn new(wish: Wish) -> Self {
+    pub fn new(wish: Wish) -> Self {
         Self {
             wish,
             places: Places::new(),
@@ -106,12 +107,7 @@ impl Seeker {
             asked: None,
             due: None,
             patience: QUICK,
-            counts: SeekCounts {
-                asked: 0,
-                heard: 0,
-                moved: 0,
-                unheard: [0; Unheard::COUNT],
-            },
+            counts: SeekCounts::default(),
         }
     }
 
@@ -169,7 +165,7 @@ impl Seeker {
         let taken = self.take(datagram, allowed, now);
         match taken {
             Ok(()) => self.counts.heard += 1,
-            Err(why) => self.counts.unheard[why.index()] += 1,
+            Err(why) => self.counts.unheard.add(why),
         }
         taken
     }

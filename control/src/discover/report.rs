@@ -3,11 +3,8 @@
 use super::{Discovery, Sought};
 use crate::status::document;
 use rpcrdma_discovery::answer::AnswerCounts;
-use rpcrdma_discovery::rpcbind::Reject;
-use rpcrdma_discovery::seek::Unheard;
 use rpcrdma_links::{Counted, DhcpReport, GroupReport, IpReport, LinkReport};
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
 impl Discovery {
     /// The links as they are. Not for every turn: it goes through all groups.
@@ -56,14 +53,14 @@ fn report<'a>(
 }
 
 fn dhcp(client: DhcpReport) -> (String, BTreeMap<String, u64>) {
-    let phase = format!("{:?}", client.phase).to_lowercase();
+    let phase = client.phase.name().to_lowercase();
     (phase, named(client.counts))
 }
 
 /// Queries by what became of them: those that can be read always, the others by reason.
 fn answered(counts: &AnswerCounts) -> BTreeMap<String, u64> {
-    let silent = Reject::ALL.iter().copied().zip(counts.rejected);
-    let mut all = by_kind(silent);
+    let silent = counts.rejected.iter();
+    let mut all = by_kind(silent.map(|(why, count)| (why.name(), count)));
     let read = [
         ("answered", counts.answered),
         ("not_served", counts.not_served),
@@ -103,6 +100,7 @@ fn group(group: GroupReport) -> document::LinkGroup {
 
 fn found(sought: &Sought) -> document::Sought {
     let counts = sought.seeker.counts();
+    let unheard = counts.unheard.iter();
     document::Sought {
         back: sought.name.clone(),
         group: sought.group.to_string(),
@@ -110,17 +108,14 @@ fn found(sought: &Sought) -> document::Sought {
         asked: counts.asked,
         heard: counts.heard,
         moved: counts.moved,
-        unheard: by_kind(Unheard::ALL.iter().copied().zip(counts.unheard)),
+        unheard: by_kind(unheard.map(|(why, count)| (why.name(), count))),
     }
 }
 
 /// Counters that are not zero, by the names of their kinds.
-fn by_kind<K: Debug>(counts: impl Iterator<Item = (K, u64)>) -> BTreeMap<String, u64> {
+fn by_kind(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
     let some = counts.filter(|(_, count)| *count > 0);
-    named(
-        some.map(|(kind, count)| (format!("{kind:?}"), count))
-            .collect(),
-    )
+    some.map(|(kind, count)| (snake(kind), count)).collect()
 }
 
 fn named(counts: Counted) -> BTreeMap<String, u64> {

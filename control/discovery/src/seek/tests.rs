@@ -114,7 +114,8 @@ fn only_an_answer_to_the_last_query_counts() {
     assert_eq!(broken, Err(Unheard::Broken));
     let filtered = bench.seeker.heard(&cut, false, bench.now);
     assert_eq!(filtered, Err(Unheard::NotAllowed));
-    assert_eq!(bench.seeker.counts().unheard, [1, 2, 1, 2, 0]);
+    let unheard = bench.seeker.counts().unheard.iter();
+    assert!(unheard.map(|(_, count)| count).eq([1, 2, 1, 2, 0]));
     assert_eq!(bench.seeker.counts().heard, 1);
 }
 

@@ -20,6 +20,10 @@
 //! the same `check_ms` (RFC 4862 sections 5.1 and 5.4.2). The first goes after a random wait, so that nodes that start
 //! together do not speak together.
 //!
+//! **When it is used** it is announced, and once more after [`ANNOUNCE_INTERVAL_MS`] for those that did not hear the first: who
+//! has an old hardware address of it must not keep that (RFC 5227 section 2.3: `ANNOUNCE_NUM`, 2; RFC 4861 section 7.2.6: up to
+//! three).
+//!
 //! **What is a claim** is in [`claim`]. Who claims an address in use is counted and told of, as a
 //! [`Conflict`](crate::trouble::Trouble::Conflict), and answered as [`Defence`] has it. It is used until its owner takes it away.
 //!
@@ -43,6 +47,9 @@ use crate::time::Moment;
 use rpcrdma_listed::Illegal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Between the two announcements of an address, in milliseconds (RFC 5227 section 1.1: `ANNOUNCE_INTERVAL`).
+pub const ANNOUNCE_INTERVAL_MS: u64 = 2_000;
+
 /// An address, and how far it is known to be free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -64,7 +71,7 @@ pub enum Deed {
     Probe,
     /// Use it from now on, and announce it.
     Use,
-    /// Announce it: somebody else says that he has it.
+    /// Announce it once more, or because somebody else says that he has it.
     Announce,
     /// Tell whose it is that somebody insists on having it.
     Contest,
@@ -135,6 +142,10 @@ impl Address {
     /// What is due, if anything is.
     pub fn pass(&mut self, now: Moment, timing: &Timing) -> Option<Deed> {
         self.due.filter(|due| *due <= now)?;
+        if self.phase == Phase::Used {
+            self.due = None;
+            return Some(Deed::Announce);
+        }
         if self.phase == Phase::Taken {
             self.step(Event::Retry);
             self.probes = 0;
@@ -149,7 +160,7 @@ impl Address {
             return Some(Deed::Probe);
         }
         self.step(Event::Silence);
-        self.due = None;
+        self.due = Some(now.after(ANNOUNCE_INTERVAL_MS));
         self.defence = Defence::Calm;
         Some(Deed::Use)
     }

@@ -71,9 +71,8 @@ fn of_advertisement(
     }
 }
 
-/// Who sent it, by its headers alone: the queue pair tells this node's own from that of another program at the same port.
+/// Who sent it, by its headers alone.
 fn sender(from: &Origin) -> Result<HardwareAddress, Unheard> {
     // Whatever goes to a group has a global route header: without one it may be this node's own as well as anybody's.
-    let gid = from.gid.ok_or(Unheard::Impostor)?;
-    Ok(HardwareAddress::datagrams(from.qpn, gid))
+    from.sender().ok_or(Unheard::Impostor)
 }

@@ -103,5 +103,22 @@ fn what_was_taken_is_looked_for_from_the_beginning() {
         assert_eq!(address.pass(Moment(now), &timing), Some(Deed::Probe));
     }
     assert_eq!(address.pass(Moment(5_900), &timing), Some(Deed::Use));
+    assert_eq!(address.phase(), Phase::Used);
+}
+
+#[test]
+fn rfc5227_2_3_it_is_announced_twice() {
+    let timing = timing(1);
+    let mut address = Address::new("10.0.0.1".parse().expect("an address"));
+    address.ready(Moment(0));
+    for (at, deed) in [
+        (0, Some(Deed::Probe)),
+        (900, Some(Deed::Use)),
+        (2_899, None),
+        (2_900, Some(Deed::Announce)),
+        (60_000, None),
+    ] {
+        assert_eq!(address.pass(Moment(at), &timing), deed, "at {at} ms");
+    }
     assert_eq!((address.phase(), address.due()), (Phase::Used, None));
 }

@@ -3,15 +3,14 @@
 use super::Neighbours;
 use super::kinds::Unheard;
 use super::state::Event;
-use crate::gid::Gid;
 use crate::packet::{Advertisement, Arp, HardwareAddress, Operation, Packet, Solicitation};
 use crate::time::Moment;
 use std::net::{IpAddr, Ipv6Addr};
 
 impl Neighbours {
-    /// Takes a packet of ARP or neighbour discovery; `from` is the port that its global route header says it is from, where
-    /// it had one.
-    pub fn heard(&mut self, now: Moment, packet: &Packet<'_>, from: Option<Gid>) {
+    /// Takes a packet of ARP or neighbour discovery; `from` is the queue pair that its headers say it is from, where it had a
+    /// global route header.
+    pub fn heard(&mut self, now: Moment, packet: &Packet<'_>, from: Option<HardwareAddress>) {
         let taken = match (packet, self.station.ip) {
             (Packet::Arp(arp), IpAddr::V4(_)) => self.heard_arp(now, arp, from),
             (Packet::Solicitation(it), IpAddr::V6(own)) => {
@@ -35,9 +34,9 @@ impl Neighbours {
         &mut self,
         ip: IpAddr,
         hardware: HardwareAddress,
-        from: Option<Gid>,
+        from: Option<HardwareAddress>,
     ) -> Result<(), Unheard> {
-        if from.is_some_and(|gid| gid != hardware.gid) {
+        if from.is_some_and(|sender| sender.gid != hardware.gid) {
             return Err(Unheard::Impostor);
         }
         if hardware.is_same(&self.station.hardware) {
@@ -50,7 +49,12 @@ impl Neighbours {
         Ok(())
     }
 
-    fn heard_arp(&mut self, now: Moment, arp: &Arp, from: Option<Gid>) -> Result<(), Unheard> {
+    fn heard_arp(
+        &mut self,
+        now: Moment,
+        arp: &Arp,
+        from: Option<HardwareAddress>,
+    ) -> Result<(), Unheard> {
         let (ip, hardware) = (IpAddr::from(arp.sender_ip), arp.sender);
         self.check(ip, hardware, from)?;
         let ours = IpAddr::from(arp.target_ip) == self.station.ip;
@@ -79,7 +83,7 @@ impl Neighbours {
         now: Moment,
         own: Ipv6Addr,
         asked: &Solicitation,
-        from: Option<Gid>,
+        from: Option<HardwareAddress>,
     ) -> Result<(), Unheard> {
         let ip = IpAddr::from(asked.source);
         if let Some(hardware) = asked.hardware {
@@ -87,7 +91,7 @@ impl Neighbours {
         }
         let nobody = asked.source.is_unspecified();
         // A probe for this station's address that this station itself has sent comes back by the group.
-        if nobody && from == Some(self.station.hardware.gid) {
+        if nobody && from.is_some_and(|it| it.is_same(&self.station.hardware)) {
             return Err(Unheard::Own);
         }
         if asked.target != own || !self.bounds.answers {
@@ -122,14 +126,19 @@ impl Neighbours {
         now: Moment,
         own: Ipv6Addr,
         said: &Advertisement,
-        from: Option<Gid>,
+        from: Option<HardwareAddress>,
     ) -> Result<(), Unheard> {
         let ip = IpAddr::from(said.target);
         let known = self
             .entries
             .peek(ip)
             .and_then(|entry| entry.state.hardware());
-        let hardware = said.hardware.or(known).ok_or(Unheard::NotAsked)?;
+        // Whoever says that it is at this station's address claims that (RFC 4862 section 5.4.4), and need not say where it is.
+        let (otherwise, unless) = match ip == self.station.ip {
+            true => (from, Unheard::Impostor),
+            false => (known, Unheard::NotAsked),
+        };
+        let hardware = said.hardware.or(otherwise).ok_or(unless)?;
         self.check(ip, hardware, from)?;
         let to_us = said.solicited && said.destination == own;
         let replaces = said.overrides || known.is_none_or(|known| known.is_same(&hardware));

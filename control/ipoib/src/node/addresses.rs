@@ -164,9 +164,11 @@ impl Node {
         self.tell_state(id);
     }
 
-    /// An address that is not in use by now will not be: of a node that is being closed.
+    /// An address that is not in use by now will not be, and one that is is not announced any more: of a node that is being
+    /// closed.
     pub(super) fn stop_looking(&mut self) {
         for id in self.link_ids() {
+            self.disarm(Timer::Address(id));
             let used = |(_, address): (_, Address)| address.phase() == Phase::Used;
             if !self.address(id).is_some_and(used) {
                 self.drop_address(id);
@@ -187,7 +189,8 @@ impl Node {
                 self.ask_everybody(now, id, group, frame);
             }
             (Some(Deed::Use), Some(station)) => self.use_address(now, id, station),
-            (Some(Deed::Announce | Deed::Contest) | None, _) | (_, None) => {}
+            (Some(Deed::Announce), Some(_)) => self.announce_again(now, id),
+            (Some(Deed::Contest) | None, _) | (_, None) => {}
         }
         self.arm_address(id);
     }

@@ -63,7 +63,7 @@ impl Node {
     fn heard(&mut self, now: Moment, id: LinkId, from: &Origin, packet: &Packet<'_>) {
         match self.neighbours_mut(id) {
             Some(neighbours) => {
-                neighbours.heard(now, packet, from.gid);
+                neighbours.heard(now, packet, from.sender());
                 self.obey_neighbours(now, id);
             }
             None => self.heard_before_use(now, id, from, packet),
@@ -82,6 +82,14 @@ impl Node {
         neighbours.announce();
         if let Some(link) = self.link_mut(id) {
             link.neighbours = Some(neighbours);
+        }
+        self.obey_neighbours(now, id);
+    }
+
+    /// Tells all nodes of the link once more.
+    pub(super) fn announce_again(&mut self, now: Moment, id: LinkId) {
+        if let Some(neighbours) = self.neighbours_mut(id) {
+            neighbours.announce();
         }
         self.obey_neighbours(now, id);
     }

@@ -5,6 +5,7 @@ use crate::gid::{Gid, Lid};
 use crate::link::LinkState;
 use crate::mgid::Family;
 use crate::mtu::Mtu;
+use crate::packet::HardwareAddress;
 use crate::pkey::PKey;
 use crate::qkey::QKey;
 use crate::trouble::{Refusal, Trouble};
@@ -143,4 +144,13 @@ pub struct Origin {
     pub group: Option<Gid>,
     /// The queue pair.
     pub qpn: u32,
+}
+
+impl Origin {
+    /// Who sent it, by its headers alone: the queue pair tells this node's own from that of another program at the same port.
+    #[must_use]
+    pub fn sender(&self) -> Option<HardwareAddress> {
+        let gid = self.gid?;
+        Some(HardwareAddress::datagrams(self.qpn, gid))
+    }
 }

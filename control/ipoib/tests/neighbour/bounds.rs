@@ -151,7 +151,7 @@ fn those_who_answered_stay() {
         it.heard(
             Moment(0),
             &arp(Operation::Reply, v4, hardware(n)),
-            Some(hardware(n).gid),
+            Some(hardware(n)),
         );
         it.routed(Moment(0), hardware(n).gid, Some(route(n.into())));
     }

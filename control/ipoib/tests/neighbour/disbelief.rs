@@ -65,7 +65,7 @@ fn unheard(neighbours: &Neighbours, why: Unheard) -> u64 {
 #[test]
 fn an_answer_to_nothing_asked_is_not_kept() {
     let mut it = neighbours(false, 1);
-    it.heard(NOW, &reply(2, 1), Some(hardware(2).gid));
+    it.heard(NOW, &reply(2, 1), Some(hardware(2)));
     assert_eq!(unheard(&it, Unheard::NotAsked), 1);
     assert_eq!((drain(&mut it).len(), it.iter().count()), (0, 0));
     let mut it = neighbours(true, 1);
@@ -78,7 +78,7 @@ fn an_answer_to_nothing_asked_is_not_kept() {
 fn who_speaks_for_another_is_not_believed() {
     let mut it = neighbours(false, 1);
     it.send(NOW, address(false, 2), vec![0]);
-    it.heard(NOW, &reply(2, 1), Some(hardware(3).gid));
+    it.heard(NOW, &reply(2, 1), Some(hardware(3)));
     assert_eq!(unheard(&it, Unheard::Impostor), 1);
     assert_eq!(it.state(address(false, 2)), Some(State::Asked(1)));
 }
@@ -106,6 +106,39 @@ fn another_one_with_this_address_is_told_of() {
         assert!(seen.contains(&Seen::Conflict(1)), "{seen:?}");
         assert_eq!(link.station(1).counts().unheard.of(Unheard::Conflict), 1);
         assert_eq!(link.station(1).iter().count(), 0);
+    }
+}
+
+/// RFC 4862 section 5.4.4: an advertisement of this station's address is a claim, whether or not it says where that is.
+#[test]
+fn an_advertisement_of_this_address_is_a_claim() {
+    let bare = |n| {
+        Packet::Advertisement(Advertisement {
+            source: v6(n),
+            destination: v6(2),
+            target: v6(n),
+            hardware: None,
+            router: false,
+            solicited: false,
+            overrides: true,
+        })
+    };
+    for (about, from, why) in [
+        (1, Some(hardware(7)), Unheard::Conflict),
+        (1, Some(hardware(1)), Unheard::Own),
+        // without a route header nobody knows whose it is
+        (1, None, Unheard::Impostor),
+        (2, Some(hardware(7)), Unheard::NotAsked),
+    ] {
+        let mut it = neighbours(true, 1);
+        it.heard(NOW, &bare(about), from);
+        assert_eq!(unheard(&it, why), 1, "{about} from {from:?}");
+        let claim = Output::Conflict {
+            ip: address(true, 1),
+            hardware: hardware(7),
+        };
+        let told = drain(&mut it).contains(&claim);
+        assert_eq!(told, why == Unheard::Conflict);
     }
 }
 
@@ -142,7 +175,7 @@ fn a_probe_for_this_address_is_answered_to_all() {
     it.heard(
         NOW,
         &arp(Operation::Request, (0, hardware(2)), 1),
-        Some(hardware(2).gid),
+        Some(hardware(2)),
     );
     let done = drain(&mut it);
     assert!(matches!(done[..], [Output::Everybody { .. }]), "{done:?}");
@@ -153,10 +186,10 @@ fn a_probe_for_this_address_is_answered_to_all() {
         target: v6(1),
         hardware: None,
     });
-    it.heard(NOW, &probe, Some(hardware(2).gid));
+    it.heard(NOW, &probe, Some(hardware(2)));
     let done = drain(&mut it);
     assert!(matches!(done[..], [Output::Everybody { .. }]), "{done:?}");
-    it.heard(NOW, &probe, Some(hardware(1).gid));
+    it.heard(NOW, &probe, Some(hardware(1)));
     assert_eq!(unheard(&it, Unheard::Own), 1);
 }
 

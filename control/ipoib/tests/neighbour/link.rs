@@ -161,7 +161,7 @@ impl Link {
             Output::Everybody { frame, .. } => {
                 // The sender hears itself: so does a queue pair that is attached to the group.
                 for (_, _, station) in &mut self.stations {
-                    station.heard(now, &Packet::parse(&frame).unwrap(), Some(at.gid));
+                    station.heard(now, &Packet::parse(&frame).unwrap(), Some(at));
                 }
                 Seen::Everybody(n)
             }
@@ -178,7 +178,7 @@ impl Link {
                 if matches!(packet, Packet::Udp(_)) {
                     return Seen::Datagram(n, *m);
                 }
-                station.heard(now, &packet, Some(at.gid));
+                station.heard(now, &packet, Some(at));
                 Seen::One(n, way.route.lid.0)
             }
             Output::Path(asked) => {

@@ -195,7 +195,7 @@ fn one_path_is_asked_for_once() {
     drain(&mut asker);
     for n in [2, 3, 4] {
         let reply = rpcrdma_ipoib::packet::Packet::Arp(reply(n));
-        asker.heard(Moment(1), &reply, Some(hardware(2).gid));
+        asker.heard(Moment(1), &reply, Some(hardware(2)));
     }
     let asked = drain(&mut asker);
     assert!(matches!(asked[..], [Output::Path(_)]), "{asked:?}");

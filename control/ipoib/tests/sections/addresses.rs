@@ -6,7 +6,9 @@ mod rfc4862;
 mod rfc5227;
 
 use crate::bed::{Bed, Deed, LINK, MANAGER, SIX, Seat, gid, ip, mgid, spec};
-use rpcrdma_ipoib::address::{DEFEND_INTERVAL_MS, MAX_CONFLICTS, Phase, RATE_LIMIT_INTERVAL_MS};
+use rpcrdma_ipoib::address::{
+    ANNOUNCE_INTERVAL_MS, DEFEND_INTERVAL_MS, MAX_CONFLICTS, Phase, RATE_LIMIT_INTERVAL_MS,
+};
 use rpcrdma_ipoib::gid::Lid;
 use rpcrdma_ipoib::link::LinkState;
 use rpcrdma_ipoib::mad::Method;

@@ -16,6 +16,10 @@ fn rfc5227_2_1_1_three_probes_then_silence_then_it_is_announced() {
     assert_eq!(questions(&bed.seats[at]), [probe, probe, probe, (ONE, ONE)]);
     assert_eq!(unheard(&bed, at, Unheard::Own), 4, "they came back");
     assert_eq!(standing(&bed, at), (LinkState::Up, None));
+    bed.pass(ANNOUNCE_INTERVAL_MS);
+    assert_eq!(questions(&bed.seats[at])[4..], [(ONE, ONE)], "once more");
+    bed.pass(60_000);
+    assert_eq!(questions(&bed.seats[at]).len(), 5);
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(crate) static IPV4: Key = form(
     Some("off"),
     "The IPv4 address on the link, and how many bits of it name the network; `dhcp`: whatever a server gives (RFC 4390). It is \
      looked for first, and while another node has it not used (RFC 5227). With `ethernet` it has to be the address of an \
-     interface of the operating system.",
+     interface of the operating system; `dhcp` not with `memory`, where no server can be.",
 );
 pub(crate) static IPV6: Key = flag(
     "ipv6",
@@ -71,7 +71,8 @@ pub(crate) static IPV6: Key = flag(
 pub(crate) static ADMINISTRATOR: Key = flag(
     "administrator",
     false,
-    "This node creates the broadcast group where there is none. Elsewhere the link stays down until somebody has.",
+    "This node creates the broadcast group where there is none. Elsewhere the link stays down until somebody has. With `memory` \
+     a link of each partition has to be one.",
 );
 pub(crate) static LINK_MTU: Key = Key {
     name: "mtu",

@@ -6,7 +6,8 @@
 //!
 //! It owns: what is asked, what is answered, and the list of who answered. It promises: no answer to what is no call for it, and
 //! to none beyond its rate; an answer counts only if it is to the question that was asked last, and its xid cannot be guessed;
-//! every limit is the reader's own. It never does input or output, and takes time and randomness as arguments.
+//! no place is told or believed that another host does not get to; every limit is the reader's own. It never does input or output,
+//! and takes time and randomness as arguments.
 //!
 //! | | |
 //! |---|---|

@@ -12,6 +12,11 @@ impl Clock {
         Self(at)
     }
 
+    /// When they were started.
+    pub(crate) const fn start(self) -> Instant {
+        self.0
+    }
+
     pub(crate) fn moment(self, at: Instant) -> Moment {
         let since = at.saturating_duration_since(self.0).as_millis();
         Moment(u64::try_from(since).unwrap_or(u64::MAX))

@@ -10,12 +10,13 @@
 
 use crate::clock::Clock;
 use crate::pairs::{self, QueuePairs};
+use crate::words;
 use rpcrdma_fabric::datagram::{
     AddressVector, Arrival, DatagramCounts, Datagrams, LinkChange, PairWanted, Unsent,
 };
 use rpcrdma_ipoib::gid::{Gid, Guid, Lid};
 use rpcrdma_ipoib::mtu::Mtu;
-use rpcrdma_ipoib::node::{LinkId, Node, Opening, Origin, Output};
+use rpcrdma_ipoib::node::{LinkId, LinkStatus, Node, Opening, Origin, Output};
 use rpcrdma_ipoib::packet::Udp;
 use rpcrdma_ipoib::time::Moment;
 use rpcrdma_umad::{Class, Event, Reply, Subnet, SubnetCounts, Target};
@@ -97,6 +98,8 @@ pub(crate) struct Driver {
     more: Option<Instant>,
     /// When queue pairs that were gone were last made anew.
     renewed: Option<Instant>,
+    /// The time, as it was told last.
+    turned: Instant,
 }
 
 impl Driver {
@@ -124,6 +127,7 @@ impl Driver {
             ended: None,
             more: None,
             renewed: None,
+            turned: clock.start(),
         };
         driver.warn_if_deaf();
         driver
@@ -205,6 +209,7 @@ impl Driver {
     /// Takes what came from the SA and the devices, and lets time pass. Frames are taken apart, by [`Driver::receive`].
     pub(crate) fn turn(&mut self, now: Instant, news: &mut impl FnMut(News)) {
         let moment = self.clock.moment(now);
+        self.turned = now;
         self.try_again(now, news);
         self.more = Some(now);
         for _ in 0..EVENTS {
@@ -271,9 +276,8 @@ impl Driver {
 
     /// When queue pairs are to be made anew.
     fn renewal(&self) -> Option<Instant> {
-        let at_once = Instant::now;
-        let next = || self.renewed.map_or_else(at_once, |last| last + AGAIN);
-        self.has_gone().then(next)
+        let next = self.renewed.map_or(self.turned, |last| last + AGAIN);
+        self.has_gone().then_some(next)
     }
 
     fn try_again(&mut self, now: Instant, news: &mut impl FnMut(News)) {
@@ -361,7 +365,7 @@ impl Driver {
         };
         if let Err(why) = sent {
             self.unsent += 1;
-            debug!("link {}: a frame was not sent: {why}", link.0);
+            debug!("{}: a frame was not sent: {why}", self.of(link));
         }
     }
 
@@ -439,9 +443,19 @@ impl Driver {
             return Err(19); // ENODEV
         };
         act(&mut **pair).map_err(|failure| {
-            warn!("link {}: {failure}", link.0);
+            warn!("{}: {failure}", self.of(link));
             pairs::errno(&failure)
         })
+    }
+
+    /// What a link is called in the log.
+    fn of(&self, link: LinkId) -> String {
+        match self.node.link_status(link) {
+            Some(LinkStatus { spec, .. }) => {
+                format!("partition {}, {}", spec.p_key, words::ip(spec.family))
+            }
+            None => format!("port {}", self.number),
+        }
     }
 }
 

@@ -98,6 +98,8 @@ struct Group {
     pause: Duration,
     used: Instant,
     waiting: VecDeque<Vec<u8>>,
+    /// The log has that it is not joined.
+    said: bool,
 }
 
 /// What became of frames and joins.
@@ -117,6 +119,8 @@ pub(crate) struct EthernetCounts {
 
 /// A link, and its queue pair.
 pub(crate) struct Ethernet {
+    /// The link's.
+    name: String,
     /// Or why there is none.
     footing: Result<Footing, &'static str>,
     /// Of the queue pair, or the last one there was.
@@ -129,12 +133,15 @@ pub(crate) struct Ethernet {
     counts: EthernetCounts,
     /// Of queue pairs that are gone.
     before: DatagramCounts,
+    /// The log has that there are too many groups.
+    full: bool,
 }
 
 impl Ethernet {
-    pub(crate) fn new(mut reopen: Reopen) -> Result<Self, String> {
+    pub(crate) fn new(name: &str, mut reopen: Reopen) -> Result<Self, String> {
         let footing = reopen()?;
         Ok(Self {
+            name: name.to_owned(),
             facts: footing.pair.facts().clone(),
             footing: Ok(footing),
             reopen,
@@ -143,6 +150,7 @@ impl Ethernet {
             frame: Vec::new(),
             counts: EthernetCounts::default(),
             before: DatagramCounts::default(),
+            full: false,
         })
     }
 
@@ -210,7 +218,10 @@ impl Ethernet {
         let resting = matches!(group.state, State::Resting { .. });
         if !resting && let Err(failure) = self.forget(address) {
             self.counts.failed_leaves += 1;
-            warn!("group {address} was not left: {failure}");
+            warn!(
+                "link {}: group {address} was not left: {failure}",
+                self.name
+            );
         }
     }
 
@@ -254,8 +265,15 @@ impl Ethernet {
     fn begin(&mut self, address: IpAddr, membership: Membership, wanted: bool, now: Instant) {
         if self.groups.len() >= GROUPS {
             self.counts.failed_joins += 1;
-            return warn!("group {address} is not joined: there are {GROUPS} already");
+            if !std::mem::replace(&mut self.full, true) {
+                warn!(
+                    "link {}: group {address} is not joined: there are {GROUPS} already",
+                    self.name
+                );
+            }
+            return;
         }
+        self.full = false;
         let group = Group {
             wanted,
             membership,
@@ -265,6 +283,7 @@ impl Ethernet {
             pause: PAUSE.0,
             used: now,
             waiting: VecDeque::new(),
+            said: false,
         };
         self.groups.insert(address, group);
         self.enter(address, now);
@@ -287,12 +306,18 @@ impl Ethernet {
         }
     }
 
+    /// A group is not joined: said once until it is.
     fn failed(&mut self, address: IpAddr, failure: &Failure, now: Instant) {
         self.counts.failed_joins += 1;
-        warn!("group {address} is not joined: {failure}");
         let Some(group) = self.groups.get_mut(&address) else {
             return;
         };
+        if !std::mem::replace(&mut group.said, true) {
+            warn!(
+                "link {}: group {address} is not joined: {failure}",
+                self.name
+            );
+        }
         self.counts.dropped += group.waiting.len() as u64;
         group.waiting.clear();
         let until = now + group.pause;
@@ -386,7 +411,8 @@ impl Ethernet {
         };
         group.state = State::Joined(to);
         group.pause = PAUSE.0;
-        info!("group {address} joined");
+        group.said = false;
+        info!("link {}: group {address} joined", self.name);
         for frame in std::mem::take(&mut group.waiting) {
             self.put(&to, &frame, true);
         }

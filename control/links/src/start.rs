@@ -260,12 +260,13 @@ fn ethernet(plan: &Plan) -> Result<Ethernet, String> {
         return Err("on Ethernet it needs the address of the interface as ipv4".to_owned());
     };
     let at = SocketAddr::new(IpAddr::V4(network.addr()), 0);
-    Ethernet::new(Box::new(move || {
+    let reopen = move || {
         let mut fabric = verbs()?;
         let pair = fabric.open_managed(&ManagedWanted::at(at));
         let pair = pair.map_err(|it| it.to_string())?;
         Ok(Footing::new(Box::new(pair), Box::new(fabric)))
-    }))
+    };
+    Ethernet::new(&plan.name, Box::new(reopen))
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
 //! A played manager and device; the queue pair is one of the memory fabric.
 
 use super::*;
+use log::Log;
 use rpcrdma_fabric::datagram::{
     DatagramCounts, DatagramFabric, Datagrams, GidOctets, Group as Multicast, GroupLimits, Link,
     PairWanted, Unsent,
 };
 use rpcrdma_memory::{MemoryDatagrams, MemoryFabric};
 use std::sync::{Arc, Mutex};
+
+#[path = "../../tests/links/log.rs"]
+mod log;
 
 const WANTED: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(239, 1, 1, 1));
 const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(239, 1, 1, 2));
@@ -159,7 +163,7 @@ impl Bench {
             ))
         };
         Self {
-            ethernet: Ethernet::new(Box::new(reopen)).unwrap(),
+            ethernet: Ethernet::new("e", Box::new(reopen)).unwrap(),
             manager,
             now: Instant::now(),
         }
@@ -281,4 +285,48 @@ fn a_group_of_which_nothing_is_said_is_not_joined() {
     bench.turn(PAUSE.0);
     assert_eq!(bench.told(), [("join", WANTED), ("join", OTHER)]);
     bench.all_joined();
+}
+
+#[test]
+fn a_group_that_cannot_be_joined_is_said_once_until_it_is() {
+    let log = Log::default();
+    let mut bench = Bench::new();
+    bench.ethernet.join(WANTED, bench.now);
+    log.of(|| {
+        for _ in 0..10 {
+            let failure = FailureKind::Refused.because("no");
+            let said = (WANTED, Standing::Failed(failure));
+            bench.manager.lock().unwrap().says.push_back(said);
+            bench.turn(Duration::ZERO);
+            bench.turn(PAUSE.1);
+        }
+    });
+    assert_eq!(bench.ethernet.counts().failed_joins, 10);
+    assert_eq!(log.warnings().len(), 1, "{:?}", log.warnings());
+    assert!(log.warnings()[0].starts_with("link e: group 239.1.1.1 is not joined"));
+    log.of(|| {
+        bench.ethernet.send_group(OTHER, vec![0; 8], bench.now);
+        bench.all_joined();
+        bench.changed(0, LinkChange::Gone);
+        bench.turn(ANSWER);
+        bench.turn(ANSWER);
+    });
+    assert_eq!(log.warnings().len(), 2, "{:?}", log.warnings());
+}
+
+#[test]
+fn that_there_are_too_many_groups_is_said_once() {
+    let log = Log::default();
+    let mut bench = Bench::new();
+    log.of(|| {
+        for last in 0..GROUPS as u32 + 100 {
+            let group = std::net::Ipv4Addr::from_bits(0xEF01_0000 + last);
+            bench
+                .ethernet
+                .send_group(group.into(), vec![0; 8], bench.now);
+        }
+    });
+    let counts = bench.ethernet.counts();
+    assert_eq!((counts.failed_joins, counts.dropped), (100, 100));
+    assert_eq!(log.warnings().len(), 1);
 }

@@ -4,6 +4,7 @@ use crate::lease::{Lease, Times};
 use crate::message::{self, ClientIdentifier, Given, Kind, Reject, Reply, Says};
 use crate::phase::{Event, Phase};
 use rand::{Rng, RngExt};
+use rpcrdma_listed::Tally;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -60,25 +61,21 @@ pub enum Change {
     Drop(Why),
 }
 
-/// Why an address is not used any more, or was not come by.
+/// Why an address is not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The link is down.
     LinkDown,
     /// The server said no.
     Refused,
-    /// The server does not answer.
-    NoAnswer,
     /// Somebody else has it.
     Conflict,
     /// Its time is over.
     Expired,
-    /// Given back.
-    Released,
 }
 
 /// What came, and what became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Messages sent.
     pub sent: u64,
@@ -86,8 +83,8 @@ pub struct Counts {
     pub heard: u64,
     /// Addresses that somebody else had.
     pub conflicts: u64,
-    /// Datagrams that did not count, by [`Reject`].
-    pub rejected: [u64; Reject::COUNT],
+    /// Datagrams that did not count, by reason.
+    pub rejected: Tally<Reject>,
 }
 
 /// A client for one link.
@@ -264,7 +261,7 @@ impl Client {
             .and_then(|reply| self.take(&reply, now, random));
         match taken {
             Ok(_) => self.counts.heard += 1,
-            Err(why) => self.counts.rejected[why.index()] += 1,
+            Err(why) => self.counts.rejected.add(why),
         }
         taken
     }
@@ -446,8 +443,6 @@ impl Client {
         Lease {
             address: given.address,
             server,
-            router: given.router,
-            mtu: given.mtu,
             times: Times::of(self.asked, given.seconds, given.t1, given.t2),
         }
     }

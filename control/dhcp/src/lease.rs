@@ -4,17 +4,14 @@ use ipnet::Ipv4Net;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// What a server gave.
+/// What a server gave, as far as it is of use: datagrams go to the link's own nodes, and how long they may be the broadcast group
+/// says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The address, and how much of it names the network (option 1; 32 where there was none).
     pub address: Ipv4Net,
     /// Who gave it: the server identifier.
     pub server: Ipv4Addr,
-    /// The first router (option 3).
-    pub router: Option<Ipv4Addr>,
-    /// The link's MTU in octets (option 26), where it is one of IPv4's.
-    pub mtu: Option<u16>,
     /// T1, T2 and the end; `None`: for ever.
     pub times: Option<Times>,
 }

@@ -22,8 +22,6 @@ const FIXED_BYTES: usize = 240;
 /// Option numbers (RFC 2132).
 mod option {
     pub(super) const MASK: u8 = 1;
-    pub(super) const ROUTER: u8 = 3;
-    pub(super) const MTU: u8 = 26;
     pub(super) const REQUESTED: u8 = 50;
     pub(super) const LEASE_TIME: u8 = 51;
     pub(super) const TYPE: u8 = 53;

@@ -51,11 +51,13 @@ pub use status::{GroupStatus, LinkStatus, NodeStatus};
 use crate::gid::Gid;
 use crate::group::Group;
 use crate::link::Link;
+use crate::packet::Reject;
 use crate::port::PortFacts;
 use crate::sa::{Chance, Lane, Transactions};
 use crate::settings::{LinkSpec, Settings};
 use crate::time::{Bucket, Moment};
 use crate::trouble::{Gauge, Ledger, Refusal, Resource, Trouble};
+use rpcrdma_listed::Tally;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use subscriptions::Subscription;
@@ -114,8 +116,8 @@ pub struct Node {
     ledger: Ledger,
     gauges: Gauges,
     reports: Bucket,
-    /// Frames that were not taken, by [`Reject::index`](crate::packet::Reject::index).
-    frames_refused: [u64; crate::packet::Reject::COUNT],
+    /// Frames that were not taken.
+    frames_refused: Tally<Reject>,
     /// Octets of frames that wait for groups.
     waiting_octets: usize,
     closing: Option<Moment>,
@@ -158,7 +160,7 @@ impl Node {
                 attached: BTreeMap::new(),
             },
             reports: Bucket::new(limits.reports),
-            frames_refused: [0; crate::packet::Reject::COUNT],
+            frames_refused: Tally::default(),
             waiting_octets: 0,
             closing: None,
             closed: false,

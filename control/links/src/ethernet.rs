@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|---|
 //! | unknown | joining | joining as a sender; it waits | | | |
 //! | joining | joining | waits | joined; what waited is sent | resting, as after a time without a word | unknown |
-//! | joined | joined, anew where it was as a sender alone | sent | joined | resting | unknown |
+//! | joined | joined | sent | joined | resting | unknown |
 //! | resting | resting | dropped | | | unknown |
 //!
 //! Resting ends after a pause, twice as long each time up to a limit; then it is joined again. There is nobody to ask whether a group exists, so
@@ -90,9 +90,7 @@ enum State {
 
 #[derive(Debug)]
 struct Group {
-    /// Asked for; else it is joined to send alone.
-    wanted: bool,
-    /// As what it is joined, or being joined.
+    /// As what it is joined, or being joined: fully if it was asked for.
     membership: Membership,
     state: State,
     pause: Duration,
@@ -198,16 +196,10 @@ impl Ethernet {
         })
     }
 
-    /// Joins a group, to send and to receive.
+    /// Joins a group, to send and to receive: before anything is sent to it, since one that was joined to send alone stays so.
     pub(crate) fn join(&mut self, address: IpAddr, now: Instant) {
-        match self.groups.get_mut(&address) {
-            Some(group) if group.membership == Membership::Full => group.wanted = true,
-            // One membership of a group at a time: the lesser one first goes.
-            Some(_) => {
-                self.leave(address);
-                self.begin(address, Membership::Full, true, now);
-            }
-            None => self.begin(address, Membership::Full, true, now),
+        if !self.groups.contains_key(&address) {
+            self.begin(address, Membership::Full, now);
         }
     }
 
@@ -234,7 +226,7 @@ impl Ethernet {
     /// Sends a frame to a group.
     pub(crate) fn send_group(&mut self, address: IpAddr, frame: Vec<u8>, now: Instant) {
         if !self.groups.contains_key(&address) {
-            self.begin(address, Membership::SendOnly, false, now);
+            self.begin(address, Membership::SendOnly, now);
         }
         let Some(group) = self.groups.get_mut(&address) else {
             self.counts.dropped += 1;
@@ -262,7 +254,7 @@ impl Ethernet {
         }
     }
 
-    fn begin(&mut self, address: IpAddr, membership: Membership, wanted: bool, now: Instant) {
+    fn begin(&mut self, address: IpAddr, membership: Membership, now: Instant) {
         if self.groups.len() >= GROUPS {
             self.counts.failed_joins += 1;
             if !std::mem::replace(&mut self.full, true) {
@@ -275,7 +267,6 @@ impl Ethernet {
         }
         self.full = false;
         let group = Group {
-            wanted,
             membership,
             state: State::Joining {
                 until: now + ANSWER,
@@ -384,7 +375,7 @@ impl Ethernet {
             counts.dropped += group.waiting.len() as u64;
             group.waiting.clear();
             group.state = State::Resting { until: now };
-            group.wanted
+            group.is_wanted()
         });
     }
 
@@ -428,7 +419,7 @@ impl Ethernet {
         let Some(group) = self.groups.get_mut(&address) else {
             return;
         };
-        if !group.wanted && now.saturating_duration_since(group.used) >= IDLE {
+        if !group.is_wanted() && now.saturating_duration_since(group.used) >= IDLE {
             return self.leave(address);
         }
         if let State::Joining { .. } = group.state {
@@ -465,11 +456,16 @@ impl Ethernet {
 }
 
 impl Group {
+    /// It was asked for, and not joined because something was to be sent to it.
+    fn is_wanted(&self) -> bool {
+        self.membership == Membership::Full
+    }
+
     /// When something is to be done about it.
     fn next(&self) -> Option<Instant> {
         match self.state {
             State::Joining { until } | State::Resting { until } => Some(until),
-            State::Joined(_) if !self.wanted => Some(self.used + IDLE),
+            State::Joined(_) if !self.is_wanted() => Some(self.used + IDLE),
             State::Joined(_) => None,
         }
     }

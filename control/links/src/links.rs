@@ -6,7 +6,6 @@ use crate::driver::Driver;
 use crate::ethernet::Ethernet;
 use crate::link::Link;
 use rand::rngs::StdRng;
-use rpcrdma_config::link::Link as Plan;
 use rpcrdma_dhcp::client::Client;
 use rpcrdma_ipoib::mgid::Family;
 use std::collections::VecDeque;
@@ -36,11 +35,6 @@ pub struct Links {
 }
 
 impl Links {
-    /// The links as configured, in their order.
-    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
-        self.links.iter().map(|link| &link.plan)
-    }
-
     /// The addresses of a link that are in use.
     pub fn addresses(&self, link: usize) -> impl Iterator<Item = IpAddr> {
         self.links.get(link).into_iter().flat_map(Link::addresses)

@@ -7,12 +7,10 @@ use crate::link::{IpOf, Link};
 use crate::links::{Ground, Links};
 use crate::words;
 use rpcrdma_dhcp::client::Client;
-use rpcrdma_dhcp::message::Reject as DhcpReject;
 use rpcrdma_dhcp::phase::Phase;
 use rpcrdma_fabric::datagram::{DatagramCounts, Membership};
 use rpcrdma_ipoib::join::JoinState;
 use rpcrdma_ipoib::mgid::Family;
-use rpcrdma_ipoib::packet::Reject;
 use rpcrdma_ipoib::trouble::{Ignored, Operation, Resource};
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -173,9 +171,8 @@ fn of_node(report: &mut LinkReport, link: &Link, driver: &Driver) {
     let ignored = ledger.ignored_things().iter();
     let ignored = ignored.filter(|(why, _)| *why != Ignored::BrokenFrame);
     report.ignored = by_kind(ignored);
-    let frames = Reject::ALL.iter().copied();
-    let frames = frames.map(|why| (why, node.frames_refused(why)));
-    report.ignored.extend(prefixed("Frame", by_kind(frames)));
+    let frames = by_kind(node.frames_refused().iter());
+    report.ignored.extend(prefixed("Frame", frames));
     let counts = driver.subnet_counts();
     report.ignored.extend(named([
         ("DroppedMad", counts.dropped),
@@ -265,13 +262,12 @@ fn frames(half: &IpOf, pairs: &DatagramCounts) -> Counted {
 
 fn dhcp(client: &Client) -> DhcpReport {
     let counts = client.counts();
-    let rejected = DhcpReject::ALL.iter().copied().zip(counts.rejected);
     let mut all = named([
         ("Sent", counts.sent),
         ("Heard", counts.heard),
         ("Conflicts", counts.conflicts),
     ]);
-    all.extend(by_kind(rejected));
+    all.extend(by_kind(counts.rejected.iter()));
     DhcpReport {
         phase: client.phase(),
         counts: all,

@@ -70,10 +70,8 @@ pub(crate) const fn dropped(why: Why) -> &'static str {
     match why {
         Why::LinkDown => "the link is down",
         Why::Refused => "the DHCP server takes it back",
-        Why::NoAnswer => "the DHCP server does not answer",
         Why::Conflict => "another node has it",
         Why::Expired => "its lease is over",
-        Why::Released => "it is given back",
     }
 }
 

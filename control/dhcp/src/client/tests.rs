@@ -54,8 +54,6 @@ impl Bench {
             seconds: u32::try_from(HOUR).unwrap(),
             t1: None,
             t2: None,
-            router: None,
-            mtu: None,
         }
     }
 
@@ -337,5 +335,5 @@ fn datagrams_that_do_not_count_are_counted() {
     let mut bench = Bench::bound();
     let heard = bench.client.heard(b"?", bench.now, &mut bench.random);
     assert_eq!(heard, Err(Reject::NotAReply));
-    assert_eq!(bench.client.counts().rejected[Reject::NotAReply.index()], 1);
+    assert_eq!(bench.client.counts().rejected.of(Reject::NotAReply), 1);
 }

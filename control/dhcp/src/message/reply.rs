@@ -2,7 +2,7 @@
 
 use super::{ClientIdentifier, FIXED_BYTES, INFINIBAND, MAGIC, MOST_BYTES, option};
 use ipnet::Ipv4Net;
-use rpcrdma_unicast::{is_v4_of_a_host, judge};
+use rpcrdma_unicast::judge;
 use smoltcp::wire::{ArpHardware, DhcpOpCode, DhcpOption, DhcpPacket};
 use std::net::Ipv4Addr;
 
@@ -39,10 +39,6 @@ pub struct Given {
     pub t1: Option<u32>,
     /// See `t1`.
     pub t2: Option<u32>,
-    /// The first router.
-    pub router: Option<Ipv4Addr>,
-    /// The link's MTU, in octets.
-    pub mtu: Option<u16>,
 }
 
 rpcrdma_listed::listed! {
@@ -107,10 +103,6 @@ fn given(packet: &DhcpPacket<&[u8]>, options: &Options<'_>) -> Option<Given> {
         seconds: options.word(option::LEASE_TIME).filter(|&it| it > 0)?,
         t1: options.word(option::T1),
         t2: options.word(option::T2),
-        router: options
-            .first_address(option::ROUTER)
-            .filter(|&it| is_v4_of_a_host(it)),
-        mtu: options.half(option::MTU).filter(|&it| it >= 68),
     })
 }
 
@@ -134,16 +126,7 @@ impl<'a> Options<'a> {
         Some(u32::from_be_bytes(self.find(number)?.try_into().ok()?))
     }
 
-    fn half(&self, number: u8) -> Option<u16> {
-        Some(u16::from_be_bytes(self.find(number)?.try_into().ok()?))
-    }
-
     fn address(&self, number: u8) -> Option<Ipv4Addr> {
         self.word(number).map(Ipv4Addr::from_bits)
-    }
-
-    fn first_address(&self, number: u8) -> Option<Ipv4Addr> {
-        let first = self.find(number)?.first_chunk::<4>()?;
-        Some(Ipv4Addr::from(*first))
     }
 }

@@ -120,13 +120,7 @@ pub fn emit(kind: Kind, xid: u32, seconds: u16, client: &ClientIdentifier) -> Ve
         put(option::SERVER, &server.octets());
     }
     if kind.asks() {
-        let wanted = [
-            option::MASK,
-            option::ROUTER,
-            option::MTU,
-            option::T1,
-            option::T2,
-        ];
+        let wanted = [option::MASK, option::T1, option::T2];
         put(option::PARAMETERS, &wanted);
         put(option::LONGEST, &1472_u16.to_be_bytes());
     }

@@ -8,7 +8,7 @@ use super::{Key, LinkId, Node, Origin, Output};
 use crate::address::{self, Address, Deed, Phase};
 use crate::link::{Link, QueuePair};
 use crate::neighbour::Station;
-use crate::packet::{HardwareAddress, Packet, link_local, solicited_node};
+use crate::packet::{HardwareAddress, Packet, solicited_node};
 use crate::time::Moment;
 use crate::trouble::{Ignored, Refusal, Trouble};
 use std::net::IpAddr;
@@ -85,13 +85,6 @@ impl Node {
         }
         self.tell_state(id);
         Ok(())
-    }
-
-    /// The link-local address of IPv6 that the port's GUID makes (RFC 4391 section 8); `None` before the port is known.
-    #[must_use]
-    pub fn link_local(&self) -> Option<IpAddr> {
-        let guid = self.port.as_ref()?.gid.guid();
-        Some(link_local(guid).into())
     }
 
     /// Begins to look for the addresses of links that have come up, and has those of links that are not up fall.

@@ -14,6 +14,7 @@ use crate::packet::{Packet, Reject, Udp};
 use crate::sa::{Answer, Outcome, Request};
 use crate::time::Moment;
 use crate::trouble::{Drop, Failure, Ignored, Operation};
+use rpcrdma_listed::Tally;
 use std::net::IpAddr;
 
 impl Node {
@@ -39,9 +40,7 @@ impl Node {
             }
             Err(reject) => {
                 self.ledger.ignored(Ignored::BrokenFrame);
-                if let Some(count) = self.frames_refused.get_mut(reject.index()) {
-                    *count += 1;
-                }
+                self.frames_refused.add(reject);
                 None
             }
         }
@@ -49,9 +48,8 @@ impl Node {
 
     /// Frames that could not be taken, by reason.
     #[must_use]
-    pub fn frames_refused(&self, reject: Reject) -> u64 {
-        let count = self.frames_refused.get(reject.index());
-        count.copied().unwrap_or(0)
+    pub const fn frames_refused(&self) -> &Tally<Reject> {
+        &self.frames_refused
     }
 
     /// A link's neighbours, while it has any.

@@ -8,7 +8,7 @@ use rpcrdma_ipoib::mad::Status;
 use rpcrdma_ipoib::mgid::Family;
 use rpcrdma_ipoib::node::{Fate, Origin};
 use rpcrdma_ipoib::packet::{
-    Arp, HardwareAddress, Operation as ArpOperation, Reject, Udp, emit_udp,
+    Arp, HardwareAddress, Operation as ArpOperation, Reject, Udp, emit_udp, link_local,
 };
 use rpcrdma_ipoib::settings::{Creation, LinkSpec};
 use rpcrdma_ipoib::trouble::{Cause, Drop, Ignored, Operation, Refusal, Trouble};
@@ -81,7 +81,7 @@ fn section_8_from_host_to_host_by_neighbour_discovery() {
             create,
             ..spec(SIX)
         });
-        let local = bed.seats[at].node.link_local().expect("a port");
+        let local = IpAddr::V6(link_local(bed.seats[at].facts.gid.guid()));
         address(&mut bed, at, local);
         own.push(local);
     }
@@ -218,9 +218,9 @@ fn garbage_on_the_link_is_counted() {
     }
     let refused = node.ledger().ignored_things().of(Ignored::BrokenFrame);
     assert_eq!(refused, whole.len() as u64 - 1);
-    let counts: u64 = Reject::ALL.iter().map(|it| node.frames_refused(*it)).sum();
+    let counts = node.frames_refused().total();
     assert_eq!(counts, refused);
-    assert_eq!(node.frames_refused(Reject::Short), 4);
+    assert_eq!(node.frames_refused().of(Reject::Short), 4);
 }
 
 #[test]

@@ -319,7 +319,7 @@ fn that_there_are_too_many_groups_is_said_once() {
     let log = Log::default();
     let mut bench = Bench::new();
     log.of(|| {
-        for last in 0..GROUPS as u32 + 100 {
+        for last in 0..u32::try_from(GROUPS).unwrap() + 100 {
             let group = std::net::Ipv4Addr::from_bits(0xEF01_0000 + last);
             bench
                 .ethernet

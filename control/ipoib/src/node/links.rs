@@ -54,6 +54,10 @@ impl Node {
             let permitted = link.permitted(port);
             match (link.phase, permitted) {
                 (Phase::Down, Ok(_)) => {
+                    // nothing of the port is against it any more, whatever may be found on the way
+                    if let Some(link) = self.link_mut(id) {
+                        link.error = None;
+                    }
                     self.move_link(id, Event::Raise);
                     self.seek_broadcast(now, id);
                 }

@@ -3,7 +3,7 @@
 //!
 //! It owns: ports (their way to the subnet administrator, their queue pairs), and each link's addresses, groups and lease. It
 //! promises: nothing here waits, for the administrator or anybody else; what cannot be done is tried again by whoever decides
-//! that (the node, the DHCP client, [`ethernet`]'s table), counted, and said in the log; everything is left and given back by
+//! that (the node, the DHCP client, `ethernet`'s table), counted, and said in the log; everything is left and given back by
 //! [`Links::close`]. It never answers a datagram: whoever [takes](Links::take) it does.
 //!
 //! | | |

@@ -62,6 +62,9 @@ impl Stack for InUdp {
 }
 
 /// A socket at an address that others of this process, those of other ports, are at too.
+///
+/// Who may share a port is given, where the system chooses, one that others share already, if they are of the same user. So
+/// the first of an address does not say that it may before it has a port of its own.
 fn heard(address: SocketAddr) -> io::Result<UdpSocket> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
@@ -69,7 +72,28 @@ fn heard(address: SocketAddr) -> io::Result<UdpSocket> {
         // Everywhere is everywhere: peers with IPv4 addresses too.
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
-    socket.set_reuse_port(true)?;
+    if address.port() != 0 {
+        socket.set_reuse_port(true)?;
+    }
     socket.bind(&address.into())?;
+    socket.set_reuse_port(true)?;
     Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_port_of_the_systems_choice_is_nobody_elses_and_can_be_shared() {
+        let here = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        // So many that some would coincide all but surely: 28,232 ports are there to choose from.
+        let sockets: Vec<_> = (0..600).map(|_| heard(here).expect("a socket")).collect();
+        let at = |socket: &UdpSocket| socket.local_addr().expect("bound");
+        let ports: HashSet<_> = sockets.iter().map(at).collect();
+        assert_eq!(ports.len(), sockets.len());
+        let second = heard(at(&sockets[0])).expect("a second one");
+        assert_eq!(at(&second), at(&sockets[0]));
+    }
 }

@@ -45,6 +45,6 @@ pub use discards::{DISCARDS, Discards};
 pub use dpdk::{EtherPort, PortPlan, Ports};
 pub use frames::Frames;
 pub use kernel::KernelSctp;
-pub use llp::{AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
+pub use llp::{AbortCause, AssociationId, Error, Event, LEAST_CHUNK, Llp, Reason, Refused};
 pub use settings::{ADAPTATION_DDP, ENCAPSULATION_PORT, NFS_RDMA_PORT, Settings};
 pub use usrsctp::{Counts, Usrsctp};

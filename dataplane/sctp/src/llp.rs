@@ -155,8 +155,8 @@ pub enum Reason {
     Refused,
     /// Either end shut it down in order: everything taken before has arrived.
     ShutDown,
-    /// The peer aborted it.
-    AbortedByPeer,
+    /// The peer aborted it, for this cause.
+    AbortedByPeer(AbortCause),
     /// It was aborted here, by [`Llp::abort`].
     Aborted,
     /// The peer answers no more.
@@ -173,11 +173,42 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Reason::Refused => "the peer does not answer, or refuses",
             Reason::ShutDown => "shut down",
-            Reason::AbortedByPeer => "aborted by the peer",
+            Reason::AbortedByPeer(cause) => return write!(f, "aborted by the peer: {cause}"),
             Reason::Aborted => "aborted here",
             Reason::Unreachable => "the peer answers no more",
             Reason::Restarted => "the peer began anew",
             Reason::Breach => "the peer sent what cannot be borne",
+        })
+    }
+}
+
+/// The first error cause of a peer's ABORT (RFC 9260 section 3.3.10), host order; 0 where it gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AbortCause(pub u16);
+
+impl AbortCause {
+    /// Its user aborted it.
+    pub const USER: Self = Self(12);
+}
+
+impl fmt::Display for AbortCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            0 => "it does not say why",
+            1 => "invalid stream identifier",
+            2 => "a mandatory parameter is missing",
+            3 => "stale cookie",
+            4 => "out of resources",
+            5 => "an address cannot be resolved",
+            6 => "unrecognized chunk",
+            7 => "invalid mandatory parameter",
+            8 => "unrecognized parameters",
+            9 => "no user data",
+            10 => "a cookie came while it was shutting down",
+            11 => "restart with new addresses",
+            12 => "its user aborted it",
+            13 => "protocol violation",
+            other => return write!(f, "cause {other}"),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Notifications, read from their octets (RFC 6458 section 6.1). The library and the kernel have
 //! the same structures and different numbers.
 
-use crate::llp::Reason;
+use crate::llp::{AbortCause, Reason};
 use usrsctp_sys::types as sys;
 
 /// The numbers of one implementation.
@@ -82,21 +82,28 @@ impl Dialect {
 
     fn change(&self, octets: &[u8]) -> Option<Notice> {
         let number = long(octets, 16)?;
-        let told_why = octets.len() > CHANGE;
+        let abort = octets.get(CHANGE..).filter(|abort| !abort.is_empty());
         Some(match short(octets, 8)?.wrapping_sub(self.up) {
             0 => Notice::Up {
                 number,
                 outbound: short(octets, 12)?,
                 inbound: short(octets, 14)?,
             },
-            1 if told_why => Notice::Down(Reason::AbortedByPeer),
-            1 => Notice::Down(Reason::Unreachable),
+            1 => Notice::Down(abort.map_or(Reason::Unreachable, aborted)),
             2 => Notice::Restarted { number },
             3 => Notice::Down(Reason::ShutDown),
             4 => Notice::Down(Reason::Refused),
             _ => Notice::Other,
         })
     }
+}
+
+/// An ABORT of the peer's: behind its header of four octets are its causes, if it gives any.
+fn aborted(chunk: &[u8]) -> Reason {
+    let first = chunk.get(4..).and_then(<[u8]>::first_chunk);
+    Reason::AbortedByPeer(AbortCause(
+        first.map_or(0, |code| u16::from_be_bytes(*code)),
+    ))
 }
 
 /// A 16-bit field in the host's order.
@@ -148,7 +155,9 @@ mod tests {
         assert_eq!(USRSCTP.parse(&change(1, &[])), up);
         let lost = |tail: &[u8]| USRSCTP.parse(&change(2, tail));
         assert_eq!(lost(&[]), Notice::Down(Reason::Unreachable));
-        assert_eq!(lost(&[6, 0, 0, 4]), Notice::Down(Reason::AbortedByPeer));
+        let aborted = |cause| Notice::Down(Reason::AbortedByPeer(AbortCause(cause)));
+        assert_eq!(lost(&[6, 0, 0, 4]), aborted(0));
+        assert_eq!(lost(&[6, 0, 0, 8, 0, 12, 0, 4]), aborted(12));
         assert_eq!(
             USRSCTP.parse(&change(3, &[])),
             Notice::Restarted { number: 3 }

@@ -208,7 +208,7 @@ fn aborting_ends_both_and_the_place_is_used_again() {
     pair.server.llp.abort(theirs);
     pair.until(|pair| pair.server.down().is_some() && pair.client.down().is_some());
     assert_eq!(pair.server.down(), Some(Reason::Aborted));
-    assert_eq!(pair.client.down(), Some(Reason::AbortedByPeer));
+    assert!(matches!(pair.client.down(), Some(Reason::AbortedByPeer(_))));
     pair.client.told.clear();
     pair.server.told.clear();
     let to = pair.server.llp.local_address();
@@ -229,7 +229,7 @@ fn an_endpoint_that_goes_takes_its_associations_along() {
     let other = Usrsctp::connector(loopback(), Settings::default()).expect("a connector");
     pair.client.llp = other;
     pair.until(|pair| pair.server.down().is_some());
-    assert_eq!(pair.server.down(), Some(Reason::AbortedByPeer));
+    assert!(matches!(pair.server.down(), Some(Reason::AbortedByPeer(_))));
 }
 
 #[test]

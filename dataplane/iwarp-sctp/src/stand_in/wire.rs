@@ -3,7 +3,7 @@
 use super::{Hub, Mailbox, Manner, Packet, lock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use rpcrdma_sctp::{AssociationId, Error, Event, Llp, Reason, Refused};
+use rpcrdma_sctp::{AbortCause, AssociationId, Error, Event, Llp, Reason, Refused};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -211,7 +211,7 @@ impl Wire {
         let Some(state) = self.place(id) else {
             return peer.put(Packet::Abort {
                 to: theirs,
-                reason: Reason::AbortedByPeer,
+                reason: Reason::AbortedByPeer(AbortCause::USER),
             });
         };
         *state = State::Up {
@@ -401,7 +401,11 @@ impl Llp for Wire {
     }
 
     fn abort(&mut self, association: AssociationId) {
-        self.end(association, Reason::Aborted, Reason::AbortedByPeer);
+        self.end(
+            association,
+            Reason::Aborted,
+            Reason::AbortedByPeer(AbortCause::USER),
+        );
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -417,7 +421,7 @@ impl Drop for Wire {
     /// Peers see their associations aborted.
     fn drop(&mut self) {
         for id in self.ids() {
-            self.end(id, Reason::Aborted, Reason::AbortedByPeer);
+            self.end(id, Reason::Aborted, Reason::AbortedByPeer(AbortCause::USER));
         }
     }
 }

@@ -403,7 +403,7 @@ fn section_7_1_an_association_without_ddp_is_aborted() {
     for manner in strangers {
         let mut scene = Scene::with(manner);
         let down = scene.until("the end", |_, fiend| fiend.down);
-        assert_eq!(down, Reason::AbortedByPeer, "{manner:?}");
+        assert!(matches!(down, Reason::AbortedByPeer(_)), "{manner:?}");
         scene.check_honest();
     }
 }

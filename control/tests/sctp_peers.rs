@@ -8,7 +8,7 @@ mod support;
 
 use rpcrdma_iwarp_sctp::stand_in::{Hub, Manner, Wire};
 use rpcrdma_iwarp_sctp::{IwarpFabric, Settings};
-use rpcrdma_sctp::{AssociationId, Event, Llp, Reason};
+use rpcrdma_sctp::{AbortCause, AssociationId, Event, Llp, Reason};
 use rpcrdmad::metrics::render;
 use rpcrdmad::supervise::{Handle, Supervisor};
 use std::net::SocketAddr;
@@ -214,7 +214,7 @@ fn what_peers_did_wrong_is_counted_by_name() {
     for (reason, manner) in strangers {
         let mut peer = Peer::new(&hub, manner);
         let down = peer.until(reason, |peer| peer.down);
-        assert_eq!(down, Reason::AbortedByPeer, "{reason}");
+        assert_eq!(down, Reason::AbortedByPeer(AbortCause::USER), "{reason}");
         assert_eq!(appliance.port_rejected(reason), 1, "{reason}");
     }
     // No session yet: Terminate alone.

@@ -28,7 +28,7 @@ const FIRST_PORT: u16 = 49_152;
 const CLOSE_WITHIN: Duration = Duration::from_secs(6);
 
 /// A backend of a front, both by their places in the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BackendPlace {
     pub(crate) front: usize,
     pub(crate) backend: u16,
@@ -261,4 +261,4 @@ const fn wish(discover: &Discover) -> Wish {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,7 @@ use super::*;
 use rpcrdma_config::{Machine, parse};
 use std::path::PathBuf;
 
-const FILE: &str = r#"
+pub(crate) const FILE: &str = r#"
     [[link]]
     name = "near"
     administrator = true
@@ -28,6 +28,15 @@ const FILE: &str = r#"
     upstream = { discover = "239.192.78.81", program = 100003, link = "far", ask_s = 1 }
 "#;
 
+/// What a configuration plans on a machine of one processor.
+pub(crate) fn plan(file: &str) -> Plan {
+    let machine = Machine {
+        cores: vec![0],
+        status_socket: PathBuf::from("/run/s"),
+    };
+    parse("", file, &machine).unwrap_or_else(|error| panic!("{error}"))
+}
+
 struct Bench {
     discovery: Discovery,
     now: Instant,
@@ -35,13 +44,8 @@ struct Bench {
 
 impl Bench {
     fn of(file: &str) -> Self {
-        let machine = Machine {
-            cores: vec![0],
-            status_socket: PathBuf::from("/run/s"),
-        };
-        let plan = parse("", file, &machine).unwrap_or_else(|error| panic!("{error}"));
         let now = Instant::now();
-        let discovery = Discovery::start(&plan, now).unwrap();
+        let discovery = Discovery::start(&plan(file), now).unwrap();
         Self {
             discovery: discovery.unwrap(),
             now,

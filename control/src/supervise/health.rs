@@ -35,7 +35,7 @@ struct Standing {
 
 /// All backends that somebody may ask for. The embedded server is always there, and none of them.
 #[derive(Debug, Default)]
-pub(super) struct Health(BTreeMap<(usize, u16), Standing>);
+pub(super) struct Health(BTreeMap<BackendPlace, Standing>);
 
 impl Health {
     /// That of a plan's backends: none where no link answers.
@@ -50,7 +50,7 @@ impl Health {
                     next: Some(now),
                     pause: SOON,
                 };
-                all.extend(outside.map(|(id, _)| ((front, id), unseen)));
+                all.extend(outside.map(|(backend, _)| (BackendPlace { front, backend }, unseen)));
             }
         }
         Self(all)
@@ -58,12 +58,12 @@ impl Health {
 
     /// All of them, and whether each is there.
     pub(super) fn all(&self) -> impl Iterator<Item = (BackendPlace, bool)> {
-        self.0.iter().map(|(&at, it)| (place(at), it.there))
+        self.0.iter().map(|(&at, it)| (at, it.there))
     }
 
     /// A connection to a backend was made, or could not be. True when this is news.
     pub(super) fn heard(&mut self, at: BackendPlace, made: bool, now: Instant) -> bool {
-        let Some(standing) = self.0.get_mut(&(at.front, at.backend)) else {
+        let Some(standing) = self.0.get_mut(&at) else {
             return false;
         };
         let (wait, pause) = match made {
@@ -83,44 +83,24 @@ impl Health {
         let is_due = |it: &Standing| it.next.is_some_and(|next| next <= now);
         let (&at, standing) = self.0.iter_mut().find(|(_, it)| is_due(it))?;
         standing.next = None;
-        Some(place(at))
+        Some(at)
     }
-}
-
-const fn place((front, backend): (usize, u16)) -> BackendPlace {
-    BackendPlace { front, backend }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpcrdma_config::{Machine, parse};
+    use crate::discover::tests::{FILE, plan};
 
-    const FILE: &str = r#"
-        [[link]]
-        name = "near"
-        ipv4 = "10.1.0.1/24"
-        administrator = true
-        answer = ["239.192.78.81"]
-        [[front]]
-        name = "nfs"
-        fabric = "iwarp-sctp"
-        listen = "10.1.0.1:20049"
-        [[front.backend]]
-        programs = [100003]
-        address = "127.0.0.1:2049"
-        [[front.backend]]
-        programs = "others"
-        address = "127.0.0.1:111"
-    "#;
+    /// A second backend of the file's front.
+    const OTHERS: &str = r#"
+    [[front.backend]]
+    programs = "others"
+    address = "127.0.0.1:111"
+"#;
 
-    fn health(file: &str, now: Instant) -> Health {
-        let machine = Machine {
-            cores: vec![0],
-            status_socket: "/run/s".into(),
-        };
-        let plan = parse("", file, &machine).unwrap_or_else(|error| panic!("{error}"));
-        Health::of(&plan, now)
+    const fn place(backend: u16) -> BackendPlace {
+        BackendPlace { front: 0, backend }
     }
 
     fn is_there(health: &Health) -> Vec<bool> {
@@ -130,8 +110,8 @@ mod tests {
     #[test]
     fn what_is_away_is_looked_for_until_it_is_there() {
         let mut now = Instant::now();
-        let mut health = health(FILE, now);
-        let [nfs, others] = [0, 1].map(|backend| place((0, backend)));
+        let mut health = Health::of(&plan(&[FILE, OTHERS].concat()), now);
+        let [nfs, others] = [0, 1].map(place);
         assert_eq!(is_there(&health), [false; 2]);
         assert_eq!(
             [health.look(now), health.look(now)],
@@ -152,12 +132,9 @@ mod tests {
     #[test]
     fn what_is_there_is_looked_for_now_and_then() {
         let mut now = Instant::now();
-        let mut health = health(
-            &FILE.replace("programs = \"others\"", "programs = [100000]"),
-            now,
-        );
-        let nfs = place((0, 0));
-        while health.look(now).is_some() {}
+        let mut health = Health::of(&plan(FILE), now);
+        let nfs = place(0);
+        assert_eq!(health.look(now), Some(nfs));
         assert!(health.heard(nfs, true, now));
         now += STILL;
         assert_eq!(health.look(now), Some(nfs));
@@ -171,8 +148,8 @@ mod tests {
     fn nothing_is_looked_for_where_nobody_is_answered() {
         let now = Instant::now();
         let silent = FILE.replace("answer = [\"239.192.78.81\"]", "");
-        let mut health = health(&silent, now);
+        let mut health = Health::of(&plan(&silent), now);
         assert_eq!(health.look(now), None);
-        assert!(!health.heard(place((0, 0)), false, now));
+        assert!(!health.heard(place(0), false, now));
     }
 }

@@ -20,7 +20,7 @@ use rpcrdma_links::{Datagram, Links};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 /// Queries go out from this port on, one for each back (the dynamic ports of RFC 6335).
 const FIRST_PORT: u16 = 49_152;
@@ -81,6 +81,9 @@ impl Discovery {
         }
         let links = Links::start(&plan.links, now).context("links")?;
         let told = services::of(plan);
+        for line in services::untold(plan, &told) {
+            warn!("{line}");
+        }
         let services: Vec<_> = told.iter().map(|it| it.service.clone()).collect();
         let answerers = plan.links.iter().map(|link| Answering {
             answerer: Answerer::new(services.clone(), link.answer.per_second),

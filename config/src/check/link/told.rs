@@ -3,10 +3,8 @@
 use super::subnet;
 use crate::error::{Origin, Problems};
 use crate::file::{File, Link, Listener};
-use crate::link::Subnet;
 use crate::plan::Fabric;
-use rpcrdma_unicast::is_reachable;
-use std::net::SocketAddr;
+use rpcrdma_unicast::why_untold;
 
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
     let listeners: Vec<&Listener> = file.listeners().collect();
@@ -29,10 +27,11 @@ fn something(link: &Link, answer: &Origin, listeners: &[&Listener], problems: &P
         let remedy = "add one in verbs or iwarp-sctp, or remove this";
         return problems.add(answer, what, remedy);
     }
+    let of_the_system = subnet(link).is_of_the_system();
     let untold = listeners.iter().map(|it| {
         let at = it.listen.as_ref()?;
         let listen = at.value.parse().ok()?;
-        Some((&at.origin, why_untold(listen, subnet(link))?))
+        Some((&at.origin, why_untold(listen, of_the_system)?))
     });
     let Some(untold) = untold.collect::<Option<Vec<_>>>() else {
         return;
@@ -41,16 +40,5 @@ fn something(link: &Link, answer: &Origin, listeners: &[&Listener], problems: &P
     for (origin, why) in untold {
         let what = format!("cannot be told to who asks in the groups at line {line}: {why}");
         problems.add(origin, what, "give an address and a port that others reach");
-    }
-}
-
-/// Why who asks on such a link is not told of a listener; `None`: it is.
-fn why_untold(listen: SocketAddr, subnet: Subnet) -> Option<&'static str> {
-    match listen.ip() {
-        _ if listen.port() == 0 => Some("its port is not known beforehand"),
-        ip if ip.is_unspecified() && subnet.is_of_the_system() => None,
-        ip if ip.is_unspecified() => Some("the link's own address is none of an interface"),
-        _ if is_reachable(listen) => None,
-        _ => Some("it means nothing elsewhere"),
     }
 }

@@ -42,6 +42,7 @@ use crate::gid::Gid;
 use crate::group::Waiting;
 use crate::time::{Bucket, Moment};
 use entries::Entries;
+use rpcrdma_unicast::is_of_a_host;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -79,8 +80,7 @@ impl Neighbours {
 
     /// Sends a frame; `used` of one that is not an answer.
     fn forward(&mut self, now: Moment, ip: IpAddr, frame: Vec<u8>, used: bool) -> Fate {
-        if ip.is_ipv4() != self.station.ip.is_ipv4() || !kinds::is_host(ip) || ip == self.station.ip
-        {
+        if ip.is_ipv4() != self.station.ip.is_ipv4() || !is_of_a_host(ip) || ip == self.station.ip {
             return self.lose(Lost::NotANeighbour, 1);
         }
         let (entry, fresh, evicted) = self.entries.find(ip, now, used);

@@ -165,13 +165,6 @@ listed! {
     }
 }
 
-/// A host can have this address.
-pub(super) const fn is_host(ip: IpAddr) -> bool {
-    let special = ip.is_unspecified() || ip.is_multicast() || ip.is_loopback();
-    let everybody = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    !special && !everybody
-}
-
 /// The state in which a neighbour is that was asked for just now.
 pub(super) const FIRST: State = State::Asked(1);
 

@@ -1,6 +1,7 @@
 //! ARP with addresses of 20 octets (RFC 4391 section 9.2, RFC 826).
 
 use super::{HARDWARE_BYTES, HardwareAddress, Protocol, Reject, encapsulate};
+use rpcrdma_unicast::is_v4_of_a_host;
 use std::net::Ipv4Addr;
 use zerocopy::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -77,7 +78,7 @@ impl Arp {
         };
         let sender_ip = Ipv4Addr::from(octets.sender_ip);
         let probe = operation == Operation::Request && sender_ip.is_unspecified();
-        if !probe && !is_host(sender_ip) {
+        if !probe && !is_v4_of_a_host(sender_ip) {
             return Err(Reject::ArpSender);
         }
         Ok(Self {
@@ -105,9 +106,4 @@ impl Arp {
         };
         [&encapsulate(Protocol::Arp), octets.as_bytes()].concat()
     }
-}
-
-/// Some host can have this address.
-pub(super) const fn is_host(ip: Ipv4Addr) -> bool {
-    !ip.is_unspecified() && !ip.is_multicast() && !ip.is_broadcast() && !ip.is_loopback()
 }

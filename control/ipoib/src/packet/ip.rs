@@ -1,7 +1,8 @@
 //! IP packets without fragments and extension headers (RFC 791, RFC 8200).
 
+use super::Reject;
 use super::sum::sum_of;
-use super::{Reject, arp::is_host};
+use rpcrdma_unicast::is_v4_of_a_host;
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -48,7 +49,7 @@ impl<'b> Ip<'b> {
             return Err(Reject::IpSum);
         }
         let source = packet.src_addr();
-        if !is_host(source) && !source.is_unspecified() {
+        if !is_v4_of_a_host(source) && !source.is_unspecified() {
             return Err(Reject::IpSource);
         }
         if packet.more_frags() || packet.frag_offset() != 0 {

@@ -85,10 +85,10 @@ fn v4(octets: &[u8]) -> Ipv4Addr {
     Ipv4Addr::from(number(octets))
 }
 
-/// 0.0.0.0, 127/8, 224/4 and 255.255.255.255 are nobody's.
+/// 0/8, 127/8, 224/4 and 240/4 are nobody's.
 fn is_host(ip: Ipv4Addr) -> bool {
     let number = u32::from(ip);
-    number != 0 && number != u32::MAX && number >> 24 != 127 && number >> 28 != 0xE
+    number >> 24 != 0 && number >> 24 != 127 && number >> 29 != 7
 }
 
 fn arp(mut reader: Reader) -> Result<String, Refusal> {

@@ -1,7 +1,8 @@
 //! What the windows say: a table for people, JSON for programs.
 
-use crate::measure::{Pair, Plan};
+use crate::measure::{Plan, Round};
 use hdrhistogram::Histogram;
+use rpcrdma_perf::load::Measured;
 use rpcrdma_perf::report::Percentiles;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,10 +15,19 @@ pub(crate) struct Row {
     pub(crate) without_ns: u64,
     /// Median of those with it, nanoseconds.
     pub(crate) with_ns: u64,
-    /// By how much it is more with the storm than without: the median of all pairs, each taken by itself.
-    pub(crate) rise_percent: f64,
-    /// The same of each pair.
-    pub(crate) rises_percent: Vec<f64>,
+    /// By how much it is more with the storm than without.
+    pub(crate) rise: Rise,
+    /// By how much it is more in the other window without the storm: what the measurement is good for.
+    pub(crate) floor: Rise,
+}
+
+/// By how much a figure is more in one window of a round than in another.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Rise {
+    /// Median of all rounds, each taken by itself, percent.
+    pub(crate) percent: f64,
+    /// The median of endlessly many such rounds is between these, 95 of 100 times, percent.
+    pub(crate) between_percent: [f64; 2],
 }
 
 /// What became of all storms together.
@@ -40,8 +50,8 @@ pub(crate) struct StormFigures {
 /// Everything.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
-    /// Pairs of windows.
-    pub(crate) pairs: usize,
+    /// Rounds of three windows.
+    pub(crate) rounds: usize,
     /// Length of each window.
     pub(crate) seconds: f64,
     /// Groups joined in a storm.
@@ -62,29 +72,27 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Puts together what was measured.
-    pub(crate) fn of(plan: &Plan, pairs: &[Pair]) -> Self {
-        let calls = pairs
-            .iter()
-            .map(|pair| pair.without.calls + pair.with.calls);
+    pub(crate) fn of(plan: &Plan, rounds: &[Round]) -> Self {
+        let windows = rounds.iter().flat_map(Round::windows);
         Self {
-            pairs: pairs.len(),
+            rounds: rounds.len(),
             seconds: plan.window.as_secs_f64(),
             groups: plan.storm.groups,
             reports_per_second: plan.storm.per_second,
-            calls: calls.sum(),
-            p50: Row::of(pairs, |at| at.p50),
-            p99: Row::of(pairs, |at| at.p99),
-            p999: Row::of(pairs, |at| at.p999),
-            storm: StormFigures::of(pairs),
+            calls: windows.map(|window| window.calls).sum(),
+            p50: Row::of(rounds, |at| at.p50),
+            p99: Row::of(rounds, |at| at.p99),
+            p999: Row::of(rounds, |at| at.p999),
+            storm: StormFigures::of(rounds),
         }
     }
 
     /// The table for people.
     pub(crate) fn table(&self) -> String {
         let mut text = format!(
-            "NULL, depth 1, both ends on one lcore; {} pair(s) of windows of {:.1} s, {} calls\n\n  \
-             latency         us    in storm        more\n",
-            self.pairs, self.seconds, self.calls
+            "NULL, depth 1, both ends on one lcore; {} round(s) of windows of {:.1} s, {} calls\n\n  \
+             latency         us    in storm        more   (95 of 100)           once more without\n",
+            self.rounds, self.seconds, self.calls
         );
         for (name, row) in [
             ("p50", &self.p50),
@@ -92,10 +100,11 @@ impl Figures {
             ("p99.9", &self.p999),
         ] {
             let (without, with) = (micros(row.without_ns), micros(row.with_ns));
-            let (rise, least, most) = (row.rise_percent, row.least_percent(), row.most_percent());
             let _ = writeln!(
                 text,
-                "  {name:<6} {without:>11} {with:>11} {rise:>9.1} %   ({least:.1} to {most:.1})"
+                "  {name:<6} {without:>11} {with:>11}   {}   {}",
+                row.rise.text(),
+                row.floor.text()
             );
         }
         text + &self.storm_lines()
@@ -125,37 +134,51 @@ impl Figures {
 }
 
 impl Row {
-    fn least_percent(&self) -> f64 {
-        self.rises_percent.iter().copied().fold(f64::NAN, f64::min)
-    }
-
-    fn most_percent(&self) -> f64 {
-        self.rises_percent.iter().copied().fold(f64::NAN, f64::max)
-    }
-
-    fn of(pairs: &[Pair], pick: impl Fn(Percentiles) -> u64) -> Self {
-        let at = |histogram: &Histogram<u64>| pick(Percentiles::of(histogram));
-        let both = pairs
-            .iter()
-            .map(|pair| (at(&pair.without.latency), at(&pair.with.latency)));
-        let (without, with): (Vec<_>, Vec<_>) = both.unzip();
-        let rises = without
-            .iter()
-            .zip(&with)
-            .map(|(without, with)| rise(*without, *with));
-        let rises_percent: Vec<_> = rises.collect();
+    fn of(rounds: &[Round], pick: impl Fn(Percentiles) -> u64) -> Self {
+        let at = |window: &Measured| pick(Percentiles::of(&window.latency));
+        let all = |window: fn(&Round) -> &Measured| -> Vec<u64> {
+            rounds.iter().map(|round| at(window(round))).collect()
+        };
+        let (without, with) = (all(|it| &it.without), all(|it| &it.with));
         Self {
-            without_ns: median(without, u64::cmp).unwrap_or(0),
-            with_ns: median(with, u64::cmp).unwrap_or(0),
-            rise_percent: median(rises_percent.clone(), f64::total_cmp).unwrap_or(0.0),
-            rises_percent,
+            rise: Rise::of(&without, &with),
+            floor: Rise::of(&without, &all(|it| &it.again)),
+            without_ns: median(without),
+            with_ns: median(with),
         }
     }
 }
 
+impl Rise {
+    /// Of each round the one and the other.
+    pub(crate) fn of(from: &[u64], to: &[u64]) -> Self {
+        let rises = from.iter().zip(to).map(|(from, to)| rise(*from, *to));
+        let mut rises: Vec<f64> = rises.collect();
+        rises.sort_by(f64::total_cmp);
+        let at = |rank: usize| rises.get(rank).copied().unwrap_or(0.0);
+        Self {
+            percent: at(rises.len() / 2),
+            between_percent: ranks_of_95(rises.len()).map(at),
+        }
+    }
+
+    fn text(&self) -> String {
+        let [least, most] = self.between_percent;
+        format!("{:>7.1} %  ({least:>5.1} to {most:>5.1})", self.percent)
+    }
+}
+
+/// Between which of so many values in their order, counted from 0, the median is that they are drawn from, 95 of 100 times: each is on
+/// either side of it as a coin falls.
+fn ranks_of_95(values: usize) -> [usize; 2] {
+    // Their number is spread by half the square root of all; 95 of 100 times it is within two of that.
+    let least = (values / 2).saturating_sub(values.isqrt() + 1);
+    [least, values.saturating_sub(1 + least)]
+}
+
 impl StormFigures {
-    fn of(pairs: &[Pair]) -> Self {
-        let storms = || pairs.iter().map(|pair| &pair.taken);
+    fn of(rounds: &[Round]) -> Self {
+        let storms = || rounds.iter().map(|round| &round.taken);
         let seconds: f64 = storms().map(|storm| storm.time.as_secs_f64()).sum();
         let busy: f64 = storms().map(|storm| storm.busy.as_secs_f64()).sum();
         let mut counted = BTreeMap::new();
@@ -189,9 +212,9 @@ fn rise(without: u64, with: u64) -> f64 {
 }
 
 /// The one in the middle, of an even number the upper one of the two.
-fn median<T: Copy>(mut all: Vec<T>, order: impl Fn(&T, &T) -> std::cmp::Ordering) -> Option<T> {
-    all.sort_by(order);
-    all.get(all.len() / 2).copied()
+fn median(mut all: Vec<u64>) -> u64 {
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or(0)
 }
 
 /// Nanoseconds as microseconds, to three digits behind the point.

@@ -5,10 +5,10 @@
 //!   first processor   control:   a link with a thousand groups, and ten thousand reports a second of groups that came and went
 //! ```
 //!
-//! The lcore never stops. It is measured in pairs of windows, one with control's links and their storm and one with neither,
-//! and each pair begins with the other one of the two: what drifts in the machine drifts for both.
+//! The lcore never stops. It is measured in rounds of three windows, one with control's links and their storm and two with neither,
+//! in each order in turn: what drifts in the machine drifts for all. What the two without differ by tells what the measurement is good for.
 //!
-//! `cargo run --release -p rpcrdma-perf --example storm -- [--pairs N] [--seconds S] [--json FILE]`
+//! `cargo run --release -p rpcrdma-perf --example storm -- [--rounds N] [--seconds S] [--json FILE]`
 
 #![forbid(unsafe_code)]
 
@@ -30,11 +30,11 @@ use std::time::Duration;
 /// What a storm of reports on the control thread costs an lcore.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Pairs of windows, one with the storm and one without.
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pairs: u32,
+    /// Rounds of three windows, one with the storm and two without.
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
     /// Length of each window.
-    #[arg(long, default_value_t = 1.0, value_name = "S")]
+    #[arg(long, default_value_t = 0.3, value_name = "S")]
     seconds: f64,
     /// Groups joined.
     #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4_000))]
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
     });
     let json = json.transpose()?;
     let plan = Plan {
-        pairs: args.pairs,
+        rounds: args.rounds,
         window: Duration::from_secs_f64(args.seconds),
         storm: Storm {
             groups: args.groups,
@@ -69,9 +69,9 @@ fn main() -> Result<()> {
         },
     };
     let progress = Progress::new(args.seconds);
-    let pairs = measure::pairs(&plan, |what| progress.say(what))?;
+    let rounds = measure::rounds(&plan, |what| progress.say(what))?;
     progress.clear();
-    let figures = Figures::of(&plan, &pairs);
+    let figures = Figures::of(&plan, &rounds);
     if let Some(mut file) = json {
         let text = serde_json::to_string_pretty(&figures)? + "\n";
         file.write_all(text.as_bytes()).context("writing --json")?;

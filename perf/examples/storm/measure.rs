@@ -22,27 +22,29 @@ const RISING: Duration = Duration::from_millis(200);
 /// What is to be measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// Pairs of windows.
-    pub(crate) pairs: u32,
+    /// Rounds of three windows.
+    pub(crate) rounds: u32,
     /// Length of each window.
     pub(crate) window: Duration,
-    /// What control has to do in one of the two.
+    /// What control has to do in one of the three.
     pub(crate) storm: Storm,
 }
 
-/// A window without and one with the storm, and what became of the storm.
-pub(crate) struct Pair {
+/// A window with the storm and two without, and what became of the storm.
+pub(crate) struct Round {
     pub(crate) without: Measured,
+    /// The other one without: what the two differ by is what the measurement is good for.
+    pub(crate) again: Measured,
     pub(crate) with: Measured,
     pub(crate) taken: Taken,
 }
 
-/// Measures all pairs. `say` is told what is being done.
+/// Measures all rounds. `say` is told what is being done.
 ///
 /// # Errors
 ///
 /// There are no two processors, something is not to be had, a Call went wrong, or the links do not come up.
-pub(crate) fn pairs(plan: &Plan, say: impl Fn(&str)) -> Result<Vec<Pair>> {
+pub(crate) fn rounds(plan: &Plan, say: impl Fn(&str)) -> Result<Vec<Round>> {
     let cores = get_core_ids().unwrap_or_default();
     let [first, .., last] = cores[..] else {
         bail!("an lcore and control want a processor each");
@@ -60,37 +62,52 @@ pub(crate) fn pairs(plan: &Plan, say: impl Fn(&str)) -> Result<Vec<Pair>> {
     let here = Place::Here("storm".to_owned());
     let mut bed = Bed::on_processors(wanted, MemoryFabric::new(), here, &[last])?;
     bed.run_for(WARM_UP, |_| ());
-    let mut pairs = Vec::new();
-    for number in 0..plan.pairs {
-        say(&format!("pair {} of {}", number + 1, plan.pairs));
-        pairs.push(pair(&mut bed, plan, first, number % 2 == 1)?);
+    let mut rounds = Vec::new();
+    for number in 0..plan.rounds {
+        say(&format!("round {} of {}", number + 1, plan.rounds));
+        rounds.push(round(&mut bed, plan, first, number)?);
     }
     let rest = bed.finish()?;
-    let windows = pairs.iter().flat_map(|pair| [&pair.without, &pair.with]);
+    let windows = rounds.iter().flat_map(Round::windows);
     for measured in windows.chain([&rest]) {
         let (calls, errors) = (measured.calls, measured.errors);
         ensure!(errors == 0, "{errors} of {calls} calls went wrong");
     }
-    Ok(pairs)
+    Ok(rounds)
 }
 
-fn pair(
+impl Round {
+    pub(crate) fn windows(&self) -> [&Measured; 3] {
+        [&self.without, &self.again, &self.with]
+    }
+}
+
+/// The storm comes first, second and last in turn, and of the two windows without either is the other one in turn.
+fn round(
     bed: &mut Bed<MemoryFabric>,
     plan: &Plan,
     processor: CoreId,
-    storm_first: bool,
-) -> Result<Pair> {
-    let mut calm = None;
-    if !storm_first {
-        calm = Some(window(bed, plan.window)?);
-    }
-    let (with, taken) = in_storm(bed, plan, processor)?;
-    let without = match calm {
-        Some(measured) => measured,
-        None => window(bed, plan.window)?,
+    number: u32,
+) -> Result<Round> {
+    let calm = |bed: &mut Bed<MemoryFabric>| window(bed, plan.window);
+    let ((with, taken), one, other) = match number % 3 {
+        0 => (in_storm(bed, plan, processor)?, calm(bed)?, calm(bed)?),
+        1 => {
+            let one = calm(bed)?;
+            (in_storm(bed, plan, processor)?, one, calm(bed)?)
+        }
+        _ => {
+            let (one, other) = (calm(bed)?, calm(bed)?);
+            (in_storm(bed, plan, processor)?, one, other)
+        }
     };
-    Ok(Pair {
+    let (without, again) = match number / 3 % 2 {
+        0 => (one, other),
+        _ => (other, one),
+    };
+    Ok(Round {
         without,
+        again,
         with,
         taken,
     })

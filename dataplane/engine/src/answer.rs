@@ -135,6 +135,9 @@ impl Connection {
     /// Keeps a Reply in its slot, then sends it in as many steps as it takes.
     #[inline(never)]
     fn store<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId, reply: &Reply<'_>) -> Event {
+        if self.store_head(slot, reply) {
+            return self.transmit(io, slot);
+        }
         let head = u32::try_from(reply.head.len()).unwrap_or(u32::MAX);
         let tail = tail(reply.parts);
         let own = head.saturating_add(tail);
@@ -146,7 +149,6 @@ impl Connection {
             self.fail(io, CloseReason::Memory);
             return Event::None;
         }
-        let plain = |span| Part { span, item: false };
         let memory = memory.unwrap_or_default();
         call.parts.clear();
         if own > 0 {
@@ -167,6 +169,36 @@ impl Connection {
         self.transmit(io, slot)
     }
 
+    /// Keeps a Reply of a few octets without any memory of the pool. False: it is none.
+    fn store_head(&mut self, slot: SlotId, reply: &Reply<'_>) -> bool {
+        let call = self.responder.slots.get_mut(slot);
+        match (call, ArrayVec::try_from(reply.head)) {
+            (Some(call), Ok(head)) if reply.parts.is_empty() => {
+                call.parts.clear();
+                call.head = head;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes parts of such a Reply, because chunks leave no room for it beside the header.
+    #[cold]
+    fn move_head<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
+        let Some(call) = self.responder.slots.get_mut(slot) else {
+            return Event::None;
+        };
+        let Some(memory) = io.reserve(call.head_part().span.len) else {
+            self.fail(io, CloseReason::Memory);
+            return Event::None;
+        };
+        io.fill(memory, &call.head);
+        call.memory[1] = Some(memory);
+        call.parts.push(plain(memory));
+        call.head.clear();
+        self.transmit(io, slot)
+    }
+
     /// Posts what is left of a Reply: its RDMA Writes, then its Send.
     pub(crate) fn transmit<'m>(&mut self, io: &mut impl Io<'m>, slot: SlotId) -> Event {
         let version = self.version.unwrap_or(Version::One);
@@ -180,9 +212,13 @@ impl Connection {
         let Some(lists) = held_lists(io, call, &self.receives, &self.setup.limits) else {
             return self.illegal(io);
         };
-        let delivery = match deliver(version, limit, &call.parts, lists) {
-            Ok(delivery) => delivery,
-            Err(small) => return self.no_room(io, slot, version, small),
+        let is_head = !call.head.is_empty();
+        let head = [call.head_part()];
+        let parts = if is_head { &head[..] } else { &call.parts };
+        let delivery = match deliver(version, limit, parts, lists) {
+            Ok(delivery) if !(is_head && delivery.long) => delivery,
+            Err(small) if !is_head => return self.no_room(io, slot, version, small),
+            _ => return self.move_head(io, slot),
         };
         let (pending, result) = write_all(io, call, slot, &delivery);
         self.outstanding = self.outstanding.saturating_add(pending);
@@ -215,12 +251,8 @@ impl Connection {
             self.illegal(io);
             return;
         };
-        let mut message = Gather::new();
-        message.push(Octets::Bytes(octets.get(..len).unwrap_or_default()));
-        if !delivery.long {
-            message.extend(rest(&call.parts, delivery.reduced).map(Octets::Span));
-        }
-        let sent = io.send(&message, invalidate, work_id(Kind::Reply, slot));
+        let header = octets.get(..len).unwrap_or_default();
+        let sent = call.send_delivery(io, slot, header, delivery, invalidate);
         if !self.settle_reply(io, slot, sent, invalidate.is_some()) {
             self.responder.unsent(slot);
         }
@@ -291,7 +323,38 @@ impl Connection {
     }
 }
 
+/// A part that is no data item.
+fn plain(span: Span) -> Part {
+    Part { span, item: false }
+}
+
 impl Incoming {
+    /// What a Reply that is kept here would be in the pool: its length alone is true.
+    fn head_part(&self) -> Part {
+        let len = u32::try_from(self.head.len()).unwrap_or(u32::MAX);
+        plain(Span { offset: 0, len })
+    }
+
+    /// Behind its header, what does not go by RDMA Write.
+    fn send_delivery<'m>(
+        &self,
+        io: &mut impl Io<'m>,
+        slot: SlotId,
+        header: &[u8],
+        delivery: &Delivery<'_>,
+        invalidate: Option<Handle>,
+    ) -> Result<Posted, Refused> {
+        let mut message = Gather::new();
+        message.push(Octets::Bytes(header));
+        if !self.head.is_empty() {
+            message.push(Octets::Bytes(&self.head));
+        }
+        if !delivery.long {
+            message.extend(rest(&self.parts, delivery.reduced).map(Octets::Span));
+        }
+        io.send(&message, invalidate, work_id(Kind::Reply, slot))
+    }
+
     /// The common case: no chunks, and it fits.
     #[inline]
     fn send_plain<'m>(

@@ -24,6 +24,8 @@ use std::collections::VecDeque;
 pub(crate) const STORED_PARTS: usize = MAX_PARTS + 2;
 /// Xids whose Read or Write failed on the peer's handle: not tried a second time (V1-10).
 const SUSPECTS: usize = 8;
+/// Octets of the longest Reply that waits without memory of the pool: an RPC error with two words.
+const HEAD_BYTES: usize = 32;
 
 /// One Call this side serves. Laid out by hand: what each Call needs, then what those with chunks,
 /// and Replies that wait, need.
@@ -56,6 +58,9 @@ pub(crate) struct Incoming {
     pub(crate) limit: u32,
     /// The Reply, where it is kept; what the slot's last use has left in it, where it is not.
     pub(crate) parts: ArrayVec<Part, STORED_PARTS>,
+    /// A Reply so short that it is kept here, all of it, and has no parts; otherwise empty. An error has to be said even when the
+    /// pool has nothing left.
+    pub(crate) head: ArrayVec<u8, HEAD_BYTES>,
 }
 
 impl Incoming {
@@ -73,6 +78,7 @@ impl Incoming {
             posted: 0,
             reading: 0,
             parts: ArrayVec::new(),
+            head: ArrayVec::new(),
             memory: [None; 2],
             writes_posted: 0,
             replying: 0,
@@ -98,6 +104,7 @@ impl Incoming {
         self.inv_handle = lists.inv_handle;
         self.posted = 0;
         self.writes_posted = 0;
+        self.head.clear();
     }
 
     /// It has memory of the pool.

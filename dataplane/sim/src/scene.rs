@@ -398,6 +398,18 @@ impl<'m> Scene<'m> {
         self.play();
     }
 
+    /// The service answers a Call with octets of ordinary memory alone.
+    pub fn answer_with(&mut self, slot: SlotId, head: &[u8]) {
+        let reply = Reply {
+            head,
+            parts: &[],
+            memory: None,
+        };
+        let event = self.engine.answer(&mut self.link.desk(ENGINE), slot, reply);
+        self.note(event);
+        self.play();
+    }
+
     /// Everything came back: the engine has said [`Event::Closed`], and nothing is in use but
     /// what was lent for Calls.
     pub fn check_closed(&mut self) {

@@ -221,6 +221,19 @@ fn a_program_nobody_serves_is_unavailable() {
 }
 
 #[test]
+fn an_error_is_said_where_no_memory_is_left() {
+    let mut all = Gateways::new();
+    all.exchange(&call(1, NFS, 0, &[]), &reply(1, &[]));
+    let half = &mut all.pair.world.halves[SERVER];
+    half.ceiling = Some(half.in_use());
+    // Its Reply cannot be foretold, so there is a chunk for it.
+    all.client.send(&call(2, 200_000, 1, &[]));
+    assert_eq!(all.answered(), error(2, 1));
+    assert_eq!(all.pair.server.lost, None);
+    all.pair.end();
+}
+
+#[test]
 fn calls_wait_for_memory_in_order_and_none_is_lost() {
     let settings = BackSettings { slots: 8, ..BACK };
     let mut all = Gateways::with(setups(Two, Two), &settings);

@@ -211,6 +211,45 @@ fn results_go_to_their_segments_in_order_and_unused_ones_come_back_empty() {
 }
 
 #[test]
+fn a_short_reply_goes_beside_unused_chunks() {
+    for version in [Version::One, Version::Two] {
+        let stage = stage();
+        let mut scene = Scene::new(&stage, server(version));
+        let room = [scene.expose(&[0; 100], Access::Write)];
+        let reply = [scene.expose(&[0; 100], Access::Write)];
+        scene.tell(&call_with_rooms(version, 1, &[&room], Some(&reply)));
+        let slot = scene.called();
+        let head = rpc(Direction::Reply, 1, 32);
+        scene.answer_with(slot, &head);
+        let answer = scene.heard();
+        assert_eq!(written(&answer), [[0]]);
+        assert_eq!(header(&answer).payload, head);
+        assert_eq!(scene.exposed(reply[0]), [0; 100], "nothing was written");
+    }
+}
+
+#[test]
+fn a_short_reply_is_written_where_chunks_leave_no_room_for_it() {
+    let stage = stage();
+    let mut scene = Scene::with_private_data(&stage, one(Side::Server), None);
+    // With these the header has 1,008 octets, of the 1,024 that a message may have.
+    let rooms = [15, 15, 14, 14].map(|segments| {
+        let segment = |_| scene.expose(&[0; 8], Access::Write);
+        (0..segments).map(segment).collect::<Vec<_>>()
+    });
+    let writes: Vec<&[Segment]> = rooms.iter().map(Vec::as_slice).collect();
+    let reply = [scene.expose(&[0; 100], Access::Write)];
+    scene.tell(&call_with_rooms(Version::One, 1, &writes, Some(&reply)));
+    let slot = scene.called();
+    let head = rpc(Direction::Reply, 1, 32);
+    scene.answer_with(slot, &head);
+    let answer = scene.heard();
+    assert_eq!(answer.len(), 1_008);
+    assert!(written(&answer).iter().flatten().all(|&octets| octets == 0));
+    assert_eq!(scene.exposed(reply[0])[..32], head);
+}
+
+#[test]
 fn v1_05_a_reply_with_other_lists_is_dropped() {
     let stage = stage();
     let mut scene = Scene::new(&stage, one(Side::Client));

@@ -2,8 +2,9 @@
 
 use crate::allow::Networks;
 use ipnet::Ipv4Net;
+use rpcrdma_unicast::is_reachable;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// `[[link]]`: an IPoIB link that is brought up, with the multicast groups on it.
@@ -55,6 +56,18 @@ impl Subnet {
     #[must_use]
     pub const fn is_of_the_system(self) -> bool {
         matches!(self, Self::Ethernet)
+    }
+
+    /// Why who asks on such a link is not told of a listener; `None`: it is.
+    #[must_use]
+    pub fn why_untold(self, listen: SocketAddr) -> Option<&'static str> {
+        match listen.ip() {
+            _ if listen.port() == 0 => Some("its port is not known beforehand"),
+            ip if ip.is_unspecified() && self.is_of_the_system() => None,
+            ip if ip.is_unspecified() => Some("the link's own address is none of an interface"),
+            _ if is_reachable(listen) => None,
+            _ => Some("it means nothing elsewhere"),
+        }
     }
 }
 
@@ -138,5 +151,23 @@ impl Link {
         let others = self.answer.groups.iter();
         let others = others.filter(|group| !self.groups.contains(group));
         self.groups.iter().chain(others).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_addresses_are_told_where_they_are_the_links() {
+        let why = |listen: &str, subnet: Subnet| subnet.why_untold(listen.parse().unwrap());
+        for listen in ["0.0.0.0:20049", "[::]:20049"] {
+            assert_eq!(why(listen, Subnet::Ethernet), None, "{listen}");
+            assert!(why(listen, Subnet::Infiniband).is_some(), "{listen}");
+        }
+        assert_eq!(why("10.1.0.5:20049", Subnet::Memory), None);
+        for listen in ["0.0.0.0:0", "10.1.0.5:0", "127.0.0.1:20049"] {
+            assert!(why(listen, Subnet::Ethernet).is_some(), "{listen}");
+        }
     }
 }

@@ -81,7 +81,7 @@ impl Discovery {
         }
         let links = Links::start(&plan.links, now).context("links")?;
         let told = services::of(plan);
-        for line in services::untold(plan, &told) {
+        for line in services::untold(plan) {
             warn!("{line}");
         }
         let services: Vec<_> = told.iter().map(|it| it.service.clone()).collect();

@@ -4,9 +4,7 @@ use super::BackendPlace;
 use rpcrdma_config::Plan;
 use rpcrdma_config::plan::Programs as Listed;
 use rpcrdma_discovery::answer::{Programs, Service};
-use rpcrdma_unicast::why_untold;
 use rpcrdma_upper::program::PROGRAM;
-use std::collections::BTreeSet;
 
 /// A service that is told of, and the backend that is behind it, if one is.
 pub(super) struct Told {
@@ -42,19 +40,24 @@ pub(super) fn of(plan: &Plan) -> Vec<Told> {
 }
 
 /// What to say of listeners that who asks on a link is not told of. That none at all can be told is refused in the file.
-pub(super) fn untold(plan: &Plan, told: &[Told]) -> Vec<String> {
-    let listeners: BTreeSet<_> = told.iter().map(|it| it.service.listen).collect();
-    let answering = plan.links.iter();
-    let answering = answering.filter(|link| !link.answer.groups.is_empty());
-    let pairs = answering.flat_map(|link| listeners.iter().map(move |listen| (link, listen)));
-    let lines = pairs.filter_map(|(link, &listen)| {
-        let why = why_untold(listen, link.subnet.is_of_the_system())?;
-        let name = &link.name;
-        Some(format!(
-            "link {name}: who asks is not told of {listen}: {why}"
-        ))
-    });
-    lines.collect()
+pub(super) fn untold(plan: &Plan) -> Vec<String> {
+    let fronts = plan.fronts.iter();
+    let fronts = fronts.map(|it| ("front", &it.name, &it.listen));
+    let services = plan.services.iter();
+    let services = services.map(|it| ("service", &it.name, &it.listen));
+    let mut lines = Vec::new();
+    for (kind, name, listen) in fronts.chain(services) {
+        let Ok(place) = listen.parse() else { continue };
+        for link in plan.links.iter().filter(|it| !it.answer.groups.is_empty()) {
+            if let Some(why) = link.subnet.why_untold(place) {
+                let link = &link.name;
+                lines.push(format!(
+                    "link {link}: who asks is not told of {kind} {name} at {listen}: {why}"
+                ));
+            }
+        }
+    }
+    lines
 }
 
 /// The programs of each backend of a front.

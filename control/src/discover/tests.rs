@@ -75,8 +75,8 @@ fn a_listener_that_is_not_told_beside_one_that_is_is_said() {
     let service = "[[service]]\nname = 'probe'\nfabric = 'iwarp-sctp'\nlisten = '0.0.0.0:20050'\n";
     let plan = plan(&format!("{FILE}{service}"));
     let why = "the link's own address is none of an interface";
-    let line = format!("link near: who asks is not told of 0.0.0.0:20050: {why}");
-    assert_eq!(services::untold(&plan, &services::of(&plan)), [line]);
+    let line = format!("link near: who asks is not told of service probe at 0.0.0.0:20050: {why}");
+    assert_eq!(services::untold(&plan), [line]);
 }
 
 #[test]

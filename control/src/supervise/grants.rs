@@ -72,6 +72,7 @@ impl Grants {
         };
         let bytes = (u64::from(credits) + u64::from(others)) * cost.receive_bytes;
         self.given_bytes += bytes;
+        // The fewest credits do not go beyond the seat, and half of the seat and what is spare not beyond what is.
         self.spare_bytes -= self.beyond_its_seat(bytes);
         Some(Grant { credits, bytes })
     }

@@ -56,19 +56,6 @@ pub fn is_reachable(place: SocketAddr) -> bool {
     place.port() != 0 && is_of_a_host(place.ip()) && !of_a_link
 }
 
-/// Why who asks on a link is not told of a listener there; `None`: it is. `of_the_system`: the link's addresses are the operating
-/// system's, so that who listens at all addresses listens at them.
-#[must_use]
-pub fn why_untold(listen: SocketAddr, of_the_system: bool) -> Option<&'static str> {
-    match listen.ip() {
-        _ if listen.port() == 0 => Some("its port is not known beforehand"),
-        ip if ip.is_unspecified() && of_the_system => None,
-        ip if ip.is_unspecified() => Some("the link's own address is none of an interface"),
-        _ if is_reachable(listen) => None,
-        _ => Some("it means nothing elsewhere"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,19 +130,6 @@ mod tests {
         }
         for bad in NO_HOST {
             assert!(!is_reachable(SocketAddr::new(ip(bad), 20049)), "{bad}");
-        }
-    }
-
-    #[test]
-    fn all_addresses_are_told_where_they_are_the_links() {
-        let why = |listen: &str, of_the_system| why_untold(listen.parse().unwrap(), of_the_system);
-        for listen in ["0.0.0.0:20049", "[::]:20049"] {
-            assert_eq!(why(listen, true), None, "{listen}");
-            assert!(why(listen, false).is_some(), "{listen}");
-        }
-        assert_eq!(why("10.1.0.5:20049", false), None);
-        for listen in ["0.0.0.0:0", "10.1.0.5:0", "127.0.0.1:20049"] {
-            assert!(why(listen, true).is_some(), "{listen}");
         }
     }
 }

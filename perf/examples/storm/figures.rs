@@ -171,7 +171,7 @@ impl Rise {
 /// Between which of so many values in their order, counted from 0, the median is that they are drawn from, 95 of 100 times: each is on
 /// either side of it as a coin falls.
 fn ranks_of_95(values: usize) -> [usize; 2] {
-    // Their number is spread by half the square root of all; 95 of 100 times it is within two of that.
+    // Of nine and more. Their number is spread by half the square root of all; 95 of 100 times it is within two of that.
     let least = (values / 2).saturating_sub(values.isqrt() + 1);
     [least, values.saturating_sub(1 + least)]
 }

@@ -4,7 +4,6 @@ use super::subnet;
 use crate::error::{Origin, Problems};
 use crate::file::{File, Link, Listener};
 use crate::plan::Fabric;
-use rpcrdma_unicast::why_untold;
 
 pub(super) fn check(file: &File, problems: &Problems<'_>) {
     let listeners: Vec<&Listener> = file.listeners().collect();
@@ -27,11 +26,11 @@ fn something(link: &Link, answer: &Origin, listeners: &[&Listener], problems: &P
         let remedy = "add one in verbs or iwarp-sctp, or remove this";
         return problems.add(answer, what, remedy);
     }
-    let of_the_system = subnet(link).is_of_the_system();
+    let subnet = subnet(link);
     let untold = listeners.iter().map(|it| {
         let at = it.listen.as_ref()?;
         let listen = at.value.parse().ok()?;
-        Some((&at.origin, why_untold(listen, of_the_system)?))
+        Some((&at.origin, subnet.why_untold(listen)?))
     });
     let Some(untold) = untold.collect::<Option<Vec<_>>>() else {
         return;

@@ -80,6 +80,40 @@ fn a_listener_that_is_not_told_beside_one_that_is_is_said() {
 }
 
 #[test]
+fn what_is_said_not_to_be_told_is_what_no_answer_has() {
+    use rpcrdma_config::link::Subnet;
+    use rpcrdma_discovery::answer::{Programs, Service};
+    let query = rpcrdma_discovery::rpcbind::emit_query(rpcrdma_wire::Xid(1), 100_003, 3);
+    let own = ["10.1.0.1", "2001:db8::1"].map(|ip| ip.parse::<IpAddr>().unwrap());
+    for listen in [
+        "0.0.0.0:20049",
+        "[::]:20049",
+        "[::ffff:0.0.0.0]:20049",
+        "0.0.0.0:0",
+        "10.1.0.5:0",
+        "10.1.0.5:20049",
+        "127.0.0.1:20049",
+        "[fe80::1%2]:20049",
+        "240.0.0.1:20049",
+        "[2001:db8::5]:20049",
+    ] {
+        let service = Service {
+            listen: listen.parse().unwrap(),
+            programs: Programs::These(vec![100_003]),
+            reachable: true,
+        };
+        for subnet in [Subnet::Infiniband, Subnet::Ethernet] {
+            let own = own.iter().filter(|_| subnet.is_of_the_system());
+            let own: Vec<_> = own.copied().collect();
+            let mut answerer = Answerer::new(vec![service.clone()], 0);
+            let answer = answerer.answer(&query, true, &own, Instant::now());
+            let untold = subnet.why_untold(service.listen);
+            assert_eq!(answer.is_none(), untold.is_some(), "{listen} {subnet:?}");
+        }
+    }
+}
+
+#[test]
 fn a_back_finds_who_answers_for_its_program() {
     let mut bench = Bench::of(FILE);
     assert!(bench.ways().is_empty(), "nobody before anybody was asked");

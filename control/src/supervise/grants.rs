@@ -16,7 +16,7 @@ pub(super) struct Grants {
     /// Set aside, octets.
     share_bytes: u64,
     /// Kept for each seat, octets.
-    least_bytes: u64,
+    seat_bytes: u64,
     /// Neither kept nor given, octets.
     spare_bytes: u64,
     /// It may be that not everybody can have all.
@@ -47,7 +47,7 @@ impl Grants {
         let (share_bytes, kept_bytes) = (budget.receives_bytes, budget.least_bytes);
         Self {
             share_bytes,
-            least_bytes: kept_bytes.checked_div(seats).unwrap_or(0),
+            seat_bytes: kept_bytes.checked_div(seats).unwrap_or(0),
             spare_bytes: share_bytes.saturating_sub(kept_bytes),
             short: budget.is_short(),
             free_seats: seats,
@@ -63,7 +63,7 @@ impl Grants {
         let credits = match self.short {
             false => transport.credits,
             true => {
-                let left = self.least_bytes + self.spare_bytes;
+                let left = self.seat_bytes + self.spare_bytes;
                 let receives = u16::try_from(left / 2 / cost.receive_bytes.max(1));
                 let others = u16::try_from(others).unwrap_or(u16::MAX);
                 let credits = receives.unwrap_or(u16::MAX).saturating_sub(others);
@@ -86,7 +86,7 @@ impl Grants {
 
     /// What receives of so many octets take of what is spare.
     fn beyond_its_seat(&self, bytes: u64) -> u64 {
-        bytes.saturating_sub(self.least_bytes)
+        bytes.saturating_sub(self.seat_bytes)
     }
 
     /// Given now, and set aside, octets.
@@ -125,6 +125,11 @@ mod tests {
         )
     }
 
+    fn take_many(grants: &mut Grants, plan: &Plan, which: usize, count: usize) -> Vec<Grant> {
+        let taken = (0..count).map(|_| take(grants, plan, which).expect("a seat"));
+        taken.collect()
+    }
+
     #[test]
     fn with_memory_enough_everybody_gets_all() {
         let plan = plan(30, [16, 16], 4, 4096).expect("a plan");
@@ -143,9 +148,7 @@ mod tests {
         let plan = plan(200, [64, 64], 4, 4096).expect("a plan");
         assert!(plan.budget.is_short());
         let mut grants = Grants::new(&plan.budget);
-        let given: Vec<Grant> = (0..200)
-            .map(|_| take(&mut grants, &plan, 0).expect("a seat"))
-            .collect();
+        let given = take_many(&mut grants, &plan, 0, 200);
         let credits: Vec<u16> = given.iter().map(|grant| grant.credits).collect();
         assert_eq!((credits[0], credits[199]), (64, 4));
         assert!(credits.is_sorted_by(|earlier, later| earlier >= later));
@@ -161,12 +164,8 @@ mod tests {
         let plan = plan(20, [4, 64], 4, 16_384).expect("a plan");
         assert!(plan.budget.is_short());
         let mut grants = Grants::new(&plan.budget);
-        let cheap: Vec<Grant> = (0..10)
-            .map(|_| take(&mut grants, &plan, 0).expect("a seat"))
-            .collect();
-        let _dear: Vec<Grant> = (0..10)
-            .map(|_| take(&mut grants, &plan, 1).expect("a seat"))
-            .collect();
+        let cheap = take_many(&mut grants, &plan, 0, 10);
+        take_many(&mut grants, &plan, 1, 10);
         for grant in cheap {
             grants.give_back(grant);
             take(&mut grants, &plan, 1).expect("the seat");
